@@ -1,0 +1,1 @@
+"""The worlds: where services and processes come from."""

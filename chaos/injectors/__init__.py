@@ -1,0 +1,1 @@
+"""How each fault is done, and how it is proven to have bitten and healed."""

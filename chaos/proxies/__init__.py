@@ -1,0 +1,1 @@
+"""What stands between a process and a service, so that exactly one thing can be lost."""

@@ -1,0 +1,1 @@
+"""Run directories → one self-contained HTML file."""

@@ -1,0 +1,1 @@
+"""The scenarios: one a file; the file's name is the scenario's name."""

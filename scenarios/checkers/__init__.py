@@ -1,0 +1,1 @@
+"""The judges: one promise a file, of the same name."""

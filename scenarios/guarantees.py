@@ -1,0 +1,121 @@
+"""The promises a task system may claim: one name and one sentence each. A name never changes its meaning."""
+
+import enum
+
+
+class Guarantee(enum.StrEnum):
+    """A promise by name; `sentence` says what it promises. Each is judged by the checker module of the same name."""
+
+    sentence: str
+
+    def __new__(cls, name: str, sentence: str) -> "Guarantee":
+        """A string (the name, as scripts and JSON spell it) that also carries its sentence."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.sentence = sentence
+        return member
+
+    NO_LOST_TASK = (
+        "no_lost_task",
+        "Every acknowledged submission is done, dead, cancelled, expired or still pending at the end; none vanished.",
+    )
+    NO_STUCK_TASK = (
+        "no_stuck_task",
+        "After healing, every accepted task reaches a final state within the stated budget.",
+    )
+    NO_PHANTOM_TASK = (
+        "no_phantom_task",
+        "Nothing runs that was never submitted, or whose submission surely failed.",
+    )
+    EXACTLY_ONE_EFFECT = (
+        "exactly_one_effect",
+        "Each succeeded task has exactly one accepted effect per step.",
+    )
+    EFFECT_AT_MOST_ONCE = (
+        "effect_at_most_once",
+        "No task has two accepted effects of one step.",
+    )
+    DUPLICATES_EXPLAINED = (
+        "duplicates_explained",
+        "Every repeated attempt has a cause in the history: lost ack, lease expiry, restart, retry, redrive.",
+    )
+    LEGAL_TRANSITIONS = (
+        "legal_transitions",
+        "States move as the life cycle says; nothing leaves a final state but by a person's redrive.",
+    )
+    DEAD_LETTER_IF_EXHAUSTED = (
+        "dead_letter_if_exhausted",
+        "A task is dead if and only if its attempts are used up or its error is one that no retry heals.",
+    )
+    RETRY_SCHEDULE = (
+        "retry_schedule",
+        "Attempts and the delays between them stay within the stated policy.",
+    )
+    POISON_BOUNDED = (
+        "poison_bounded",
+        "A task that kills its worker is tried at most attempts_max times.",
+    )
+    SINGLE_HOLDER = (
+        "single_holder",
+        "Nobody acquires a lease while another's is neither released nor run out.",
+    )
+    FENCED_WRITES = (
+        "fenced_writes",
+        "Once a write with a newer fence was accepted, none with an older one is.",
+    )
+    RATE_LIMIT_RESPECTED = (
+        "rate_limit_respected",
+        "Never more than n submissions are allowed per user and stated window.",
+    )
+    PROGRESS_MONOTONIC = (
+        "progress_monotonic",
+        "Progress never goes back within an attempt.",
+    )
+    STATUS_TRUTHFUL = (
+        "status_truthful",
+        "A status answer is never ahead of the facts, and in the end equals them.",
+    )
+    OUTBOX_ATOMIC = (
+        "outbox_atomic",
+        "Task row and message: both or, in the end, neither.",
+    )
+    IDEMPOTENT_SUBMISSION = (
+        "idempotent_submission",
+        "One key, one task, one id in every answer.",
+    )
+    CANCEL_HONOURED = (
+        "cancel_honoured",
+        "What was cancelled does not start.",
+    )
+    DEADLINE_HONOURED = (
+        "deadline_honoured",
+        "What is past its deadline does not start.",
+    )
+    PAUSE_HONOURED = (
+        "pause_honoured",
+        "What is paused does not start until it is resumed.",
+    )
+    NOT_BEFORE_DUE = (
+        "not_before_due",
+        "A scheduled task does not start before its time.",
+    )
+    DUE_IN_TIME = (
+        "due_in_time",
+        "A scheduled task starts not much after its time.",
+    )
+    PRIORITY_BOUNDED = (
+        "priority_bounded",
+        "No priority class starves another.",
+    )
+    ORDER_KEPT = (
+        "order_kept",
+        "Tasks of one ordering key start in the order of their submission.",
+    )
+    RECOVERS_IN_TIME = (
+        "recovers_in_time",
+        "From healing to caught up takes no longer than the stated budget.",
+    )
+    NOTHING_LEAKED = (
+        "nothing_leaked",
+        "No planted secret appears in rows, logs, metrics or reports.",
+    )

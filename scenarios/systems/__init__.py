@@ -1,0 +1,1 @@
+"""Systems that can be tested: the reference, and others."""

@@ -1,0 +1,1 @@
+"""What clients do while the world breaks."""

@@ -1,0 +1,205 @@
+"""What runs inside a worker under test: the recorder, the way to the outside resource, and the lab's handler.
+
+One file, standard library only. The lab copies it alone onto the worker's PYTHONPATH, so that it works in any virtual
+environment beside any versions. Four variables tell it where it is:
+
+    TASKLAB_RUN       the run directory: events are appended to history.ACTOR.PID.jsonl in it
+    TASKLAB_ACTOR     the name of this process in the history
+    TASKLAB_T0_NS     when the run began, on this machine's monotonic clock
+    TASKLAB_OUTSIDE   host:port of the outside resource that effects go to
+
+A handler under test is one line:  tasklab_probe.run_task(payload, attempt=n, key=idempotency_key, fence=fence)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from typing import Any, Callable, Dict, Mapping, Optional
+
+OUTSIDE_TIMEOUT_S = 120.0  # longer than any pause the lab inflicts: a held reply must not look like a failure
+
+
+class TaskError(Exception):
+    """The handler failed as its payload told it to; `kind` says how: transient, permanent or unknown."""
+
+    def __init__(self, kind: str, task: str) -> None:
+        super().__init__(f"{kind} failure of task {task}, as planned")
+        self.kind = kind
+
+
+class Recorder:
+    """Appends events to one file, one write an event, so that kill -9 loses nothing already recorded."""
+
+    def __init__(self, path: str, actor: str, t0_ns: int) -> None:
+        self.actor = actor
+        self._t0_ns = t0_ns
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def now_ns(self) -> int:
+        """Nanoseconds since the run began."""
+        return time.monotonic_ns() - self._t0_ns
+
+    def record(self, event: str, **fields: Any) -> None:
+        """Append one event, stamped now; `actor` may name another process than this one. Fields that are None are left out."""
+        line: Dict[str, Any] = {"t_ns": self.now_ns(), "actor": self.actor, "event": event}
+        line.update((name, value) for name, value in fields.items() if value is not None)
+        self.append(line)
+
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Append an event that carries its own time and actor."""
+        content = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        if os.write(self._file, content) != len(content):
+            raise OSError("the history could not be written whole: is the disk full?")
+
+    def close(self) -> None:
+        """Close the file; what was recorded is already there."""
+        os.close(self._file)
+
+
+class Outside:
+    """A connection to the outside resource of the lab; one request, one reply, in order."""
+
+    def __init__(self, address: str, actor: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._actor = actor
+        self._socket = socket.create_connection((host, int(port)), timeout=OUTSIDE_TIMEOUT_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._replies = self._socket.makefile("rb")
+
+    def arrive(self, point: str, subject: str) -> int:
+        """Say that this process has come to a point; how often `subject` has come there by now, this time included.
+
+        The lab may keep the answer back: that is where it aims its faults.
+        """
+        return int(self._ask(op="arrive", point=point, subject=subject)["count"])
+
+    def effect(
+        self,
+        task: str,
+        *,
+        step: int = 1,
+        attempt: Optional[int] = None,
+        key: Optional[str] = None,
+        fence: Optional[int] = None,
+    ) -> bool:
+        """Whether the effect was accepted. Refused: its key was seen before, or a newer fence was."""
+        return bool(self._ask(op="effect", task=task, step=step, attempt=attempt, key=key, fence=fence)["accepted"])
+
+    def write(self, resource: str, *, fence: Optional[int] = None) -> bool:
+        """Whether the write was accepted. Refused: a newer fence was accepted before."""
+        return bool(self._ask(op="write", resource=resource, fence=fence)["accepted"])
+
+    def _ask(self, **request: Any) -> Dict[str, Any]:
+        request["actor"] = self._actor
+        self._socket.sendall(json.dumps(request, separators=(",", ":")).encode() + b"\n")
+        reply = self._replies.readline()
+        if not reply.endswith(b"\n"):
+            raise ConnectionError("the outside resource hung up")
+        answer: Dict[str, Any] = json.loads(reply)
+        if "error" in answer:
+            raise ValueError("the outside resource refused the request: " + str(answer["error"]))
+        return answer
+
+
+class Probe:
+    """The recorder and the outside resource of this process."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        actor = environment["TASKLAB_ACTOR"]
+        path = os.path.join(environment["TASKLAB_RUN"], "history." + actor + "." + str(os.getpid()) + ".jsonl")
+        self.recorder = Recorder(path, actor, int(environment["TASKLAB_T0_NS"]))
+        self._address = environment["TASKLAB_OUTSIDE"]
+        self._local = threading.local()
+
+    @property
+    def outside(self) -> Outside:
+        """The calling thread's own connection."""
+        connection = getattr(self._local, "outside", None)
+        if connection is None:
+            connection = self._local.outside = Outside(self._address, self.recorder.actor)
+        return connection
+
+    def record(self, event: str, **fields: Any) -> None:
+        """Append one event to this process's history."""
+        self.recorder.record(event, **fields)
+
+    def run_task(
+        self,
+        payload: Mapping[str, Any],
+        *,
+        attempt: Optional[int] = None,
+        key: Optional[str] = None,
+        fence: Optional[int] = None,
+        report: Optional[Callable[[str, int], None]] = None,
+    ) -> Dict[str, Any]:
+        """The handler of the lab: record the attempt, work a while, have the effects, record the end.
+
+        `payload`: "task" (its name), "work_s" (how long it works), "steps" (effects, default 1), "outcomes" (per try: "ok",
+        "transient", "permanent", "unknown" or "die"; what comes after the list is "ok"). `attempt` is the number the system
+        gave, if it gives any; `key` the idempotency key it hands to the outside (the step is added to it), `fence` its fencing
+        token. `report(step, percent)` is how the handler tells the system of its progress.
+
+        Raises:
+            TaskError: the payload said so.
+        """
+        task = str(payload["task"])
+        self.record("attempt.start", task=task, attempt=attempt)
+        try:
+            self._work(task, payload, attempt, key, fence, report)
+        except BaseException as error:
+            # Everything, also the system's own cancellation exceptions: the attempt has ended, however it did.
+            kind = error.kind if isinstance(error, TaskError) else "unknown"
+            self.record("attempt.fail", task=task, attempt=attempt, error=kind, detail=str(error)[:200])
+            raise
+        self.record("attempt.ok", task=task, attempt=attempt)
+        return {"task": task}
+
+    def _work(
+        self,
+        task: str,
+        payload: Mapping[str, Any],
+        attempt: Optional[int],
+        key: Optional[str],
+        fence: Optional[int],
+        report: Optional[Callable[[str, int], None]],
+    ) -> None:
+        tries = self.outside.arrive("attempt", task)
+        work_s = float(payload.get("work_s", 0.0))
+        time.sleep(work_s / 2)  # the work: half before the report, half after
+        if report is not None:
+            self.record("progress", task=task, attempt=attempt, percent=50)
+            report("half-way", 50)
+        time.sleep(work_s / 2)
+        outcomes = payload.get("outcomes") or ()
+        outcome = outcomes[tries - 1] if tries <= len(outcomes) else "ok"
+        if outcome == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if outcome != "ok":
+            raise TaskError(outcome, task)
+        for step in range(1, int(payload.get("steps", 1)) + 1):
+            self.outside.effect(task, step=step, attempt=attempt, key=key and key + ":" + str(step), fence=fence)
+
+
+_probe: Optional[Probe] = None
+_probe_pid = 0
+_probe_lock = threading.Lock()
+
+
+def probe() -> Probe:
+    """The probe of this process, made on first use; a forked child gets its own."""
+    global _probe, _probe_pid
+    with _probe_lock:
+        if _probe is None or _probe_pid != os.getpid():
+            _probe = Probe(os.environ)
+            _probe_pid = os.getpid()
+        return _probe
+
+
+def run_task(payload: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
+    """`probe().run_task(...)`: what a handler under test calls."""
+    return probe().run_task(payload, **options)
