@@ -88,8 +88,8 @@ class ProcessSpec:
     """One operating-system process of a system under test.
 
     `role` says what it does (`api`, `relay`, `worker`, `rescuer`, ...; faults are aimed at roles). `argv[0]` is an
-    absolute path or found on PATH. `env` is added to the lab's own environment. `runs_once`: a preparation (a migration) that must exit 0 before the others start.
-    `stop_signal` asks it to end gracefully.
+    absolute path or found on PATH. `env` is added to the lab's own environment. `runs_once`: a preparation (a migration)
+    that must exit 0 before the others start. `stop_signal` asks it to end gracefully.
     """
 
     name: str
