@@ -1,0 +1,126 @@
+"""The cache port over Redis: each named operation is one command, one MULTI or one script, so each is atomic."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+from reference_impl.errors import CacheUnavailable
+
+T = TypeVar("T")
+
+_ACQUIRE = """
+if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return false end
+local last = tonumber(redis.call('GET', KEYS[2]) or '0')
+local fence = math.max(last, tonumber(ARGV[3])) + 1
+redis.call('SET', KEYS[2], string.format('%d', fence))
+return fence
+"""
+_RENEW = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+"""
+_RELEASE = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
+"""
+_COUNT = """
+local now = redis.call('TIME')
+local now_ms = now[1] * 1000 + math.floor(now[2] / 1000)
+local window_ms = tonumber(ARGV[2])
+local end_ms = (math.floor(now_ms / window_ms) + 1) * window_ms
+local count = tonumber(redis.call('GET', KEYS[1]) or '0')
+if count >= tonumber(ARGV[1]) then return end_ms - now_ms end
+redis.call('SET', KEYS[1], string.format('%d', count + 1), 'PXAT', string.format('%d', end_ms))
+return 0
+"""
+
+
+class RedisCache:
+    """Fast state under the keys `PREFIXtask:progress:ID`, `PREFIXlock:NAME`, `PREFIXfence:NAME` and `PREFIXlimit:NAME:SUBJECT`.
+
+    The client never repeats a command by itself: one that Redis may have executed is reported as CacheUnavailable, once.
+    """
+
+    def __init__(self, client: "redis.Redis", prefix: str) -> None:
+        self._client = client
+        self._prefix = prefix
+        self._acquire = client.register_script(_ACQUIRE)
+        self._renew = client.register_script(_RENEW)
+        self._release = client.register_script(_RELEASE)
+        self._count = client.register_script(_COUNT)
+
+    def write_progress(self, task_id: str, fields: Mapping[str, str | int], *, expiry_s: float) -> None:
+        """See ports.Cache."""
+        key = self._key("task:progress", task_id)
+
+        def write() -> None:
+            with self._client.pipeline(transaction=True) as commands:
+                commands.delete(key)
+                commands.hset(key, mapping=dict(fields.items()))  # type: ignore[arg-type] — its Mapping is invariant
+                commands.pexpire(key, _ms(expiry_s))
+                commands.execute()
+
+        _ask(write)
+
+    def read_progress(self, task_id: str) -> Mapping[str, str] | None:
+        """See ports.Cache."""
+        fields: Mapping[str, str] = _ask(lambda: self._client.hgetall(self._key("task:progress", task_id)))
+        return fields or None
+
+    def acquire_lock(self, name: str, owner: str, *, ttl_s: float, fence_above: int) -> int | None:
+        """See ports.Cache."""
+        keys = [self._key("lock", name), self._key("fence", name)]
+        fence: int | None = _ask(lambda: self._acquire(keys, [owner, _ms(ttl_s), fence_above]))
+        return fence
+
+    def renew_lock(self, name: str, owner: str, *, ttl_s: float) -> bool:
+        """See ports.Cache."""
+        return bool(_ask(lambda: self._renew([self._key("lock", name)], [owner, _ms(ttl_s)])))
+
+    def release_lock(self, name: str, owner: str) -> bool:
+        """See ports.Cache."""
+        return bool(_ask(lambda: self._release([self._key("lock", name)], [owner])))
+
+    def count_in_window(self, limit: str, subject: str, *, n_max: int, window_s: float) -> float | None:
+        """See ports.Cache."""
+        key = self._key("limit", f"{limit}:{subject}")
+        wait_ms: int = _ask(lambda: self._count([key], [n_max, _ms(window_s)]))
+        return wait_ms / 1000 if wait_ms else None
+
+    def ping(self) -> None:
+        """See ports.Cache."""
+        _ask(self._client.ping)
+
+    def _key(self, kind: str, name: str) -> str:
+        return f"{self._prefix}{kind}:{name}"
+
+
+def redis_cache(
+    url: str, *, sentinels: Sequence[tuple[str, int]], primary_name: str, prefix: str, io_timeout_s: float
+) -> RedisCache:
+    """The cache at `url`, or, where Sentinels are given, at whatever primary they name when a connection is made."""
+    options: dict[str, Any] = {
+        "socket_timeout": io_timeout_s,
+        "socket_connect_timeout": io_timeout_s,
+        "retry": Retry(NoBackoff(), 0),
+        "decode_responses": True,
+    }
+    if not sentinels:
+        return RedisCache(redis.Redis.from_url(url, **options), prefix)
+    watchers = Sentinel(list(sentinels), sentinel_kwargs=options, **options)  # type: ignore[no-untyped-call]
+    return RedisCache(watchers.master_for(primary_name), prefix)  # type: ignore[no-untyped-call]
+
+
+def _ask(command: Callable[[], T]) -> Any:
+    try:
+        return command()
+    except (redis.RedisError, OSError) as error:
+        raise CacheUnavailable(str(error)[:200]) from error
+
+
+def _ms(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

@@ -1,0 +1,29 @@
+"""The database port over SQLite, for the embedded mode: one file, one process, many threads."""
+
+import sqlite3
+import time
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+
+
+def sqlite_engine(url: str, *, io_timeout_s: float) -> Engine:
+    """An engine whose writers wait their turn, and whose clock is this machine's.
+
+    WAL, so that readers do not wait; synchronous=NORMAL: a killed process loses nothing, a power cut may lose the last commits.
+    """
+    engine = create_engine(url, connect_args={"timeout": io_timeout_s, "check_same_thread": False})
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: sqlite3.Connection, _: Any) -> None:
+        connection.isolation_level = None  # pysqlite must not begin transactions by itself: `begin` below does
+        connection.create_function("now_us", 0, lambda: time.time_ns() // 1000)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # IMMEDIATE: whoever may write takes the lock at once, so no two transactions meet half-way and fail.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine

@@ -1,0 +1,186 @@
+"""Puts the system together from its settings: the only place that chooses adapters."""
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Engine, make_url
+
+from reference_impl.adapters.system import StopEvent, SystemClock, SystemEntropy
+from reference_impl.lease import HeldClaims
+from reference_impl.lock import prepare
+from reference_impl.metrics import Metrics
+from reference_impl.ports import Broker, Cache, Handler, LeaderJob, Observer, Runtime, Topology
+from reference_impl.relay import Relay
+from reference_impl.rescuer import LOCK, Rescuer, RescuerOptions
+from reference_impl.settings import Settings
+from reference_impl.worker import Worker, WorkerOptions
+
+
+class Unobserved:
+    """Nobody watches."""
+
+    def claimed(self, claim: object, ttl_s: float) -> None:
+        """See ports.Observer."""
+
+    def claim_renewed(self, claim: object, ttl_s: float) -> None:
+        """See ports.Observer."""
+
+    def claim_released(self, claim: object) -> None:
+        """See ports.Observer."""
+
+    def acknowledging(self, claim: object) -> None:
+        """See ports.Observer."""
+
+    def lock_acquired(self, name: str, fence: int, ttl_s: float) -> None:
+        """See ports.Observer."""
+
+    def lock_renewed(self, name: str, fence: int, ttl_s: float) -> None:
+        """See ports.Observer."""
+
+    def lock_released(self, name: str, fence: int) -> None:
+        """See ports.Observer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What one process is made of, whatever its role."""
+
+    settings: Settings
+    runtime: Runtime
+    stop: StopEvent
+    engine: Engine
+    broker: Broker
+    cache: Cache
+    metrics: Metrics
+
+
+def assemble(settings: Settings, *, role: str) -> Parts:
+    """The parts for a process of that role; connects to nothing yet."""
+    entropy = SystemEntropy()
+    stop = StopEvent()
+    name = settings.name or f"{role}-{entropy.identifier()}"
+    runtime = Runtime(name, SystemClock(), entropy, stop, _observer(settings.observer))
+    return Parts(
+        settings=settings,
+        runtime=runtime,
+        stop=stop,
+        engine=open_database(settings),
+        broker=_open_broker(settings, name),
+        cache=_open_cache(settings),
+        metrics=Metrics(),
+    )
+
+
+def open_database(settings: Settings) -> Engine:
+    """The engine for `database_url`."""
+    if make_url(settings.database_url).get_backend_name() == "sqlite":
+        from reference_impl.adapters.sqlite import sqlite_engine
+
+        return sqlite_engine(settings.database_url, io_timeout_s=settings.io_timeout_s)
+    from reference_impl.adapters.mysql import mysql_engine
+
+    return mysql_engine(settings.database_url, pool_size=settings.pool_size, io_timeout_s=settings.io_timeout_s)
+
+
+def _open_broker(settings: Settings, name: str) -> Broker:
+    if settings.broker_url == "memory:":
+        from reference_impl.adapters.memory import MemoryBroker
+
+        return MemoryBroker()
+    from reference_impl.adapters.rabbitmq import RabbitBroker
+
+    return RabbitBroker(settings.broker_url, name, io_timeout_s=settings.io_timeout_s)
+
+
+def _open_cache(settings: Settings) -> Cache:
+    if settings.cache_url == "memory:":
+        from reference_impl.adapters.memory import MemoryCache
+
+        return MemoryCache()
+    from reference_impl.adapters.redis import redis_cache
+
+    watchers = [address.rsplit(":", 1) for address in settings.sentinels.split(",") if address]
+    return redis_cache(
+        settings.cache_url,
+        sentinels=[(host, int(port)) for host, port in watchers],
+        primary_name=settings.sentinel_primary,
+        prefix=settings.prefix,
+        io_timeout_s=settings.io_timeout_s,
+    )
+
+
+def topology(settings: Settings) -> Topology:
+    """The queues."""
+    return Topology(settings.work_queue, settings.dead_queue, settings.delivery_limit)
+
+
+def build_relay(parts: Parts) -> Relay:
+    """The outbox relay of this process."""
+    settings = parts.settings
+    return Relay(
+        parts.runtime,
+        parts.engine,
+        parts.broker,
+        parts.metrics,
+        rows_max=settings.relay_batch,
+        claim_s=settings.relay_claim_s,
+        confirm_timeout_s=settings.confirm_timeout_s,
+        idle_s=settings.relay_idle_s,
+    )
+
+
+def build_worker(parts: Parts, held: HeldClaims) -> Worker:
+    """What the slots of this worker process share."""
+    settings = parts.settings
+    options = WorkerOptions(
+        work_queue=settings.work_queue,
+        dead_queue=settings.dead_queue,
+        prefetch=settings.prefetch,
+        lease_s=settings.lease_s,
+        retry_policy=settings.retry_policy,
+        result_bytes_max=settings.result_bytes_max,
+        progress_expiry_s=settings.progress_expiry_s,
+    )
+    handler_of = _handlers(settings.handlers)
+    return Worker(parts.runtime, parts.engine, parts.broker, parts.cache, handler_of, held, parts.metrics, options)
+
+
+def build_rescuer(parts: Parts) -> Rescuer:
+    """The rescuer of this process."""
+    settings = parts.settings
+    prepare(parts.engine, LOCK)
+    options = RescuerOptions(
+        work_queue=settings.work_queue,
+        dead_queue=settings.dead_queue,
+        sweep_s=settings.sweep_s,
+        rows_max=settings.sweep_batch,
+        lock_ttl_s=settings.lock_ttl_s,
+        attempts_max=settings.attempts_max,
+        undelivered_after_s=settings.undelivered_after_s,
+        outbox_kept_s=settings.outbox_kept_s,
+    )
+    jobs: Sequence[LeaderJob] = _load(settings.leader_jobs) if settings.leader_jobs else ()
+    return Rescuer(parts.runtime, parts.engine, parts.cache, jobs, parts.metrics, options)
+
+
+def _handlers(place: str) -> Callable[[str], Handler | None]:
+    if not place:
+        return lambda _: None
+    handlers: Mapping[str, Handler] | Handler = _load(place)
+    if isinstance(handlers, Mapping):
+        return handlers.get
+    return lambda _: handlers
+
+
+def _observer(place: str) -> Observer:
+    return _load(place) if place else Unobserved()
+
+
+def _load(place: str) -> Any:
+    """What `package.module:attribute` names."""
+    module, _, attribute = place.partition(":")
+    if not attribute:
+        raise ValueError(f"{place!r} is not of the form package.module:attribute")
+    return getattr(importlib.import_module(module), attribute)

@@ -1,0 +1,101 @@
+"""A distributed lock in Redis with a fencing token that the database checks (R7).
+
+What it promises: while Redis keeps its data, one holder at a time, and never longer than `ttl_s` after the holder fell silent.
+What it does not: after a failover of an asynchronously replicated Redis the new primary may not know of the lock, and then two
+believe to hold it. So the lock only keeps others from useless work; what protects the data is the fence, in the database.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine, and_, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from reference_impl.errors import CacheUnavailable
+from reference_impl.ports import Cache, Runtime
+from reference_impl.schema import fences
+from reference_impl.transactions import transact
+
+
+@dataclass(slots=True)
+class HeldLock:
+    """A lock as its holder knows it; `held_until_s` on the holder's monotonic clock errs on the safe side."""
+
+    name: str
+    owner: str
+    fence: int
+    held_until_s: float
+
+
+def acquire(runtime: Runtime, engine: Engine, cache: Cache, name: str, *, ttl_s: float) -> HeldLock | None:
+    """The lock, or None if somebody else has it.
+
+    Raises:
+        CacheUnavailable: Redis did not answer.
+        DatabaseError: as `transact`.
+    """
+    seen = transact(engine, lambda connection: accepted_fence(connection, name))
+    owner = f"{runtime.name}/{runtime.entropy.identifier()}"  # another at every acquisition, also after a restart
+    asked_s = runtime.clock.monotonic_s()
+    fence = cache.acquire_lock(name, owner, ttl_s=ttl_s, fence_above=seen)
+    if fence is None:
+        return None
+    lock = HeldLock(name, owner, fence, asked_s + ttl_s)
+    left_s = lock.held_until_s - runtime.clock.monotonic_s()
+    if left_s <= 0:
+        return None  # this process was away for longer than the lock lasts: it is not ours any more
+    runtime.observer.lock_acquired(name, fence, left_s)
+    return lock
+
+
+def renew(runtime: Runtime, cache: Cache, lock: HeldLock, *, ttl_s: float) -> bool:
+    """Whether it is still ours, now for another `ttl_s`. Redis not answering means: as long as it was ours already."""
+    asked_s = runtime.clock.monotonic_s()
+    try:
+        ours = cache.renew_lock(lock.name, lock.owner, ttl_s=ttl_s)
+    except CacheUnavailable:
+        return runtime.clock.monotonic_s() < lock.held_until_s
+    if not ours:
+        return False
+    lock.held_until_s = asked_s + ttl_s
+    left_s = lock.held_until_s - runtime.clock.monotonic_s()
+    if left_s <= 0:
+        return False
+    runtime.observer.lock_renewed(lock.name, lock.fence, left_s)
+    return True
+
+
+def release(runtime: Runtime, cache: Cache, lock: HeldLock) -> None:
+    """Give it up; where Redis does not answer it runs out by itself."""
+    runtime.observer.lock_released(lock.name, lock.fence)
+    try:
+        cache.release_lock(lock.name, lock.owner)
+    except CacheUnavailable:
+        return
+
+
+def accepted_fence(connection: Connection, name: str) -> int:
+    """The greatest fence under which the database has accepted a write; 0 if none."""
+    return connection.scalar(select(fences.c.fence).where(fences.c.name == name)) or 0
+
+
+def is_current(connection: Connection, name: str, *, fence: int, owner: str) -> bool:
+    """Whether a write under this fence may go on in this transaction: no newer one was accepted before.
+
+    Two holders may bear the same fence after a failover; the first of them to write here keeps it.
+    """
+    may = or_(fences.c.fence < fence, and_(fences.c.fence == fence, fences.c.owner == owner))
+    taken = connection.execute(update(fences).where(fences.c.name == name, may).values(fence=fence, owner=owner))
+    return taken.rowcount == 1
+
+
+def prepare(engine: Engine, name: str) -> None:
+    """Make the row that `is_current` works on; idempotent."""
+
+    def work(connection: Connection) -> None:
+        if connection.scalar(select(fences.c.name).where(fences.c.name == name)) is None:
+            connection.execute(insert(fences).values(name=name, fence=0, owner=""))
+
+    try:
+        transact(engine, work)
+    except IntegrityError:
+        return  # another process made it in the meantime

@@ -1,0 +1,52 @@
+"""What is counted while the system works (Prometheus), one set a process."""
+
+from prometheus_client import CollectorRegistry, Counter, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from sqlalchemy import Connection, func, select
+
+from reference_impl import dead_letter, outbox
+from reference_impl.database_clock import US_PER_S, now_us
+from reference_impl.schema import tasks
+from reference_impl.task import TaskState
+
+
+class Metrics:
+    """The counters of one process, in a registry of their own, so that two systems in one process do not share them."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.submissions = self._counter("submissions", "Submissions by how they were answered.", "answer")
+        self.limits_unchecked = self._counter("limits_unchecked", "Submissions let through because Redis was down.")
+        self.settled = self._counter("attempts_settled", "Attempts by what became of them.", "outcome")
+        self.redeliveries = self._counter("redeliveries", "Messages that the broker delivered again.")
+        self.broker_connections_lost = self._counter("broker_connections_lost", "Connections to the broker that broke.")
+        self.published = self._counter("published", "Messages published, by what became of them.", "outcome")
+        self.swept = self._counter("swept", "Tasks that a sweep put right, by what was wrong.", "cause")
+
+    def _counter(self, name: str, what: str, *labels: str) -> Counter:
+        return Counter(f"reference_{name}", what, labels, registry=self.registry)
+
+    def exposition(self) -> tuple[bytes, str]:
+        """The counters as Prometheus reads them, and their media type."""
+        return generate_latest(self.registry), CONTENT_TYPE_LATEST
+
+
+def database_gauges(connection: Connection) -> str:
+    """What the database knows, as Prometheus reads it: tasks and the oldest per state, rows to publish, open dead letters."""
+    rows = connection.execute(
+        select(tasks.c.status, func.count().label("count"), (now_us() - func.min(tasks.c.updated_us)).label("age_us"))
+        .group_by(tasks.c.status)
+        .order_by(tasks.c.status)
+    ).all()
+    counts = {row.status: row.count for row in rows}
+    ages = {row.status: row.age_us / US_PER_S for row in rows if not TaskState(row.status).is_final}
+    lines = ["# TYPE reference_tasks gauge"]
+    lines += [f'reference_tasks{{state="{state}"}} {counts.get(state, 0)}' for state in TaskState]
+    lines += ["# TYPE reference_oldest_task_seconds gauge"]
+    lines += [f'reference_oldest_task_seconds{{state="{state}"}} {age:.6f}' for state, age in ages.items()]
+    lines += ["# TYPE reference_outbox_pending gauge", f"reference_outbox_pending {outbox.pending_count(connection)}"]
+    lines += [
+        "# TYPE reference_dead_letters_open gauge",
+        f"reference_dead_letters_open {dead_letter.open_count(connection)}",
+    ]
+    return "\n".join(lines) + "\n"

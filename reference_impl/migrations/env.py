@@ -1,0 +1,10 @@
+"""How Alembic reaches the database: through the engine that `migrate` was given."""
+
+from alembic import context
+
+from reference_impl.schema import metadata
+
+with context.config.attributes["engine"].connect() as connection:
+    context.configure(connection=connection, target_metadata=metadata, transaction_per_migration=True)
+    with context.begin_transaction():
+        context.run_migrations()

@@ -1,0 +1,121 @@
+"""The processes of the system, each a role: which loops it runs, and how it comes to a graceful end (R30)."""
+
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+
+import structlog
+
+from reference_impl import outbox
+from reference_impl.adapters.system import Loops, StopEvent
+from reference_impl.bootstrap import Parts, assemble, build_relay, build_rescuer, build_worker, topology
+from reference_impl.errors import BrokerError
+from reference_impl.lease import HeldClaims, run_heartbeat
+from reference_impl.settings import Settings
+from reference_impl.transactions import transact
+
+ROLES = ("api", "relay", "worker", "rescuer", "embedded", "migrate")
+
+ENDING = (signal.SIGTERM, signal.SIGINT)
+
+Loop = tuple[str, Callable[[], None]]
+
+
+def run_role(role: str, settings: Settings) -> int:
+    """Run one process until SIGTERM or SIGINT; its exit code. A second signal, like a kill, is just a crash."""
+    signal.pthread_sigmask(
+        signal.SIG_BLOCK, ENDING
+    )  # before any thread is made: the main thread takes them, one by one
+    parts = assemble(settings, role=role)
+    if role == "migrate":
+        _migrate(parts)
+        return 0
+    log = structlog.get_logger().bind(role=role, name=parts.runtime.name)
+    if role == "embedded":
+        _migrate(parts)
+        transact(parts.engine, outbox.revive_waiting)  # a queue in memory is empty after a restart
+    _declare_queues(parts)
+    log.info("started")
+    try:
+        _run(role, parts)
+    finally:
+        parts.broker.close()
+        parts.engine.dispose()
+    log.info("ended")
+    return 0
+
+
+def _run(role: str, parts: Parts) -> None:
+    held = HeldClaims()
+    slots_ended = StopEvent()
+    working: list[Loop] = []
+    serving: list[Loop] = []
+    if role in {"worker", "embedded"}:
+        worker = build_worker(parts, held)
+        working += [(f"slot {number}", worker.run_slot) for number in range(1, parts.settings.worker_slots + 1)]
+        serving.append(("heartbeat", lambda: _beat(parts, held, slots_ended)))
+    if role in {"relay", "embedded"}:
+        working.append(("relay", build_relay(parts).run))
+    if role in {"rescuer", "embedded"}:
+        working.append(("rescuer", build_rescuer(parts).run))
+    if role in {"api", "embedded"}:
+        working.append(("api", lambda: _serve_api(parts)))
+    workers, heart = Loops(parts.stop), Loops(parts.stop)
+    heart.start(serving)
+    workers.start(working)
+    _await_end(parts.stop)
+    try:
+        workers.join(parts.settings.drain_s)
+    finally:
+        slots_ended.request()
+    heart.join(parts.settings.heartbeat_s)
+
+
+def _beat(parts: Parts, held: HeldClaims, slots_ended: StopEvent) -> None:
+    runtime = replace(parts.runtime, stop=slots_ended)
+    run_heartbeat(runtime, parts.engine, held, every_s=parts.settings.heartbeat_s, lease_s=parts.settings.lease_s)
+
+
+def _serve_api(parts: Parts) -> None:
+    import uvicorn
+
+    from reference_impl.api import Api, create_app
+
+    app = create_app(Api(parts.runtime, parts.engine, parts.broker, parts.cache, parts.metrics, parts.settings))
+    config = uvicorn.Config(
+        app, host=parts.settings.http_host, port=parts.settings.http_port, log_level="warning", access_log=False
+    )
+    server = uvicorn.Server(config)
+    # uvicorn installs no signal handlers outside the main thread; it looks at this flag several times a second.
+    serving = Loops(parts.stop)
+    serving.start([("uvicorn", server.run)])
+    while not parts.stop.wait(3600.0):
+        pass
+    server.should_exit = True
+    serving.join(parts.settings.drain_s)
+
+
+def _declare_queues(parts: Parts) -> None:
+    """Wait for the broker: starting before it is a normal morning."""
+    while not parts.stop.requested:
+        try:
+            parts.broker.declare(topology(parts.settings))
+        except BrokerError as error:
+            structlog.get_logger().warning("waiting for the broker", why=str(error))
+            parts.stop.wait(0.5)
+        else:
+            return
+
+
+def _migrate(parts: Parts) -> None:
+    from reference_impl.migrations import migrate
+
+    migrate(parts.engine)
+
+
+def _await_end(stop: StopEvent) -> None:
+    """Until a signal asks for the end, or a loop has broken; from then on a second signal kills."""
+    while not stop.requested:
+        if signal.sigtimedwait(ENDING, 0.5) is not None:
+            stop.request()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)

@@ -1,0 +1,99 @@
+"""The outbox relay: publish what is pending, wait for the confirms, and only then mark it sent (R13)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine
+
+from reference_impl import outbox
+from reference_impl.errors import BrokerConnectionLost, BrokerError, DatabaseError
+from reference_impl.metrics import Metrics
+from reference_impl.outbox import OutboxRow
+from reference_impl.ports import Broker, Message, Publisher, PublishOutcome, Runtime
+from reference_impl.transactions import transact
+
+PATIENCE_S = 0.2
+"""Between two tries of something that another part of the world must first mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """One of any number of relays; a crash anywhere costs at most a message published twice."""
+
+    runtime: Runtime
+    engine: Engine
+    broker: Broker
+    metrics: Metrics
+    rows_max: int
+    claim_s: float
+    confirm_timeout_s: float
+    idle_s: float
+
+    def run(self) -> None:
+        """Publish until it is time to end; a lost broker or database is waited for."""
+        while not self.runtime.stop.requested:
+            try:
+                publisher = self.broker.open_publisher()
+            except BrokerError:
+                self.runtime.stop.wait(PATIENCE_S)
+                continue
+            try:
+                self._publish_with(publisher)
+            except BrokerError:
+                self.metrics.broker_connections_lost.inc()
+                self.runtime.stop.wait(PATIENCE_S)
+            finally:
+                publisher.close()
+
+    def _publish_with(self, publisher: Publisher) -> None:
+        while not self.runtime.stop.requested:
+            try:
+                published = self.publish_batch(publisher)
+            except DatabaseError:
+                self.runtime.stop.wait(PATIENCE_S)
+                continue
+            if published == 0:
+                self.runtime.stop.wait(self.idle_s)
+
+    def publish_batch(self, publisher: Publisher) -> int:
+        """How many rows were taken up; those that were confirmed are marked, the others given back.
+
+        Raises:
+            BrokerError: confirms stayed away, and this publisher is no good any more.
+            DatabaseError: as `transact`; an unmarked row is published again when its claim has run out.
+        """
+        claim = self.runtime.entropy.identifier()
+        rows = transact(
+            self.engine,
+            lambda connection: outbox.claim_batch(connection, claim, rows_max=self.rows_max, claim_s=self.claim_s),
+        )
+        if not rows:
+            return 0
+        try:
+            outcomes = publisher.publish([_message(row) for row in rows], timeout_s=self.confirm_timeout_s)
+        except BrokerError:
+            self._settle(claim, confirmed=(), others=[row.id for row in rows])
+            raise
+        for outcome, count in Counter(outcomes).items():
+            self.metrics.published.labels(outcome.value).inc(count)
+        by_outcome = list(zip(rows, outcomes, strict=True))
+        confirmed = [row.id for row, outcome in by_outcome if outcome is PublishOutcome.CONFIRMED]
+        others = [row.id for row, outcome in by_outcome if outcome is not PublishOutcome.CONFIRMED]
+        self._settle(claim, confirmed=confirmed, others=others)
+        if PublishOutcome.UNKNOWN in outcomes:
+            raise BrokerConnectionLost("confirms stayed away")
+        if others:
+            self.runtime.stop.wait(PATIENCE_S)  # returned or refused: no queue takes it now
+        return len(rows)
+
+    def _settle(self, claim: str, *, confirmed: Sequence[int], others: Sequence[int]) -> None:
+        def work(connection: Connection) -> None:
+            outbox.mark_sent(connection, confirmed)
+            outbox.give_back(connection, claim, others)
+
+        transact(self.engine, work)
+
+
+def _message(row: OutboxRow) -> Message:
+    return Message(str(row.id), row.queue, row.body.encode())

@@ -1,0 +1,167 @@
+"""The rescuer: the safety net under everything else (R14). One leader sweeps; what it does is safe even if two believe to lead.
+
+Every sweep is a look without a lock and then, task by task, a move that checks again, so that a task which recovered between the two
+is left alone, and under the leader's fence, so that a leader that was away cannot write late.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, Engine, select
+
+from reference_impl import dead_letter, lock, outbox, settlement, store
+from reference_impl.database_clock import microseconds, now_us
+from reference_impl.errors import CacheUnavailable, DatabaseError
+from reference_impl.lock import HeldLock
+from reference_impl.metrics import Metrics
+from reference_impl.ports import Cache, LeaderJob, Runtime
+from reference_impl.schema import tasks
+from reference_impl.task import HELD, WAITING, Task, TaskState
+from reference_impl.transactions import transact
+
+LOCK = "sweep"
+
+
+@dataclass(frozen=True, slots=True)
+class RescuerOptions:
+    """How the rescuer works; what each means is said in `settings.Settings`."""
+
+    work_queue: str
+    dead_queue: str
+    sweep_s: float
+    rows_max: int
+    lock_ttl_s: float
+    attempts_max: int
+    undelivered_after_s: float
+    outbox_kept_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rescuer:
+    """One of any number of rescuers; one of them leads."""
+
+    runtime: Runtime
+    engine: Engine
+    cache: Cache
+    jobs: Sequence[LeaderJob]
+    metrics: Metrics
+    options: RescuerOptions
+
+    def run(self) -> None:
+        """Try to lead, and while leading sweep, until it is time to end. Redis or the database being down is waited for."""
+        while not self.runtime.stop.wait(self.options.sweep_s):
+            try:
+                held = lock.acquire(self.runtime, self.engine, self.cache, LOCK, ttl_s=self.options.lock_ttl_s)
+                if held is not None:
+                    self._lead(held)
+            except (CacheUnavailable, DatabaseError):
+                continue
+
+    def _lead(self, held: HeldLock) -> None:
+        try:
+            while not self.runtime.stop.requested:
+                for job in self.jobs:
+                    job(held.fence)
+                if not self.sweep(held):
+                    return
+                if self.runtime.stop.wait(self.options.sweep_s):
+                    return
+                if not lock.renew(self.runtime, self.cache, held, ttl_s=self.options.lock_ttl_s):
+                    return
+        finally:
+            lock.release(self.runtime, self.cache, held)
+
+    def sweep(self, held: HeldLock) -> bool:
+        """Put right what is wrong at this moment; whether this leader's fence was still good all along.
+
+        Raises:
+            DatabaseError: as `transact`.
+        """
+        sweeps: tuple[tuple[str, Callable[[Connection], Sequence[Task]], Callable[[Connection, Task], bool]], ...] = (
+            ("deadline passed", self._overdue, self._expire),
+            ("lease ran out", self._abandoned, self._rescue),
+            ("not delivered", self._undelivered, self._enqueue_again),
+        )
+        for cause, find, mend in sweeps:
+            for task in transact(self.engine, find):
+                mended = self._mend(held, task, mend)
+                if mended is None:
+                    return False
+                if mended:
+                    self.metrics.swept.labels(cause).inc()
+        return self._purge(held)
+
+    def _mend(self, held: HeldLock, task: Task, mend: Callable[[Connection, Task], bool]) -> bool | None:
+        """Whether the task was mended; None: a newer leader has written."""
+
+        def work(connection: Connection) -> bool | None:
+            if not lock.is_current(connection, LOCK, fence=held.fence, owner=held.owner):
+                return None
+            return mend(connection, task)
+
+        return transact(self.engine, work)
+
+    def _purge(self, held: HeldLock) -> bool:
+        def work(connection: Connection) -> bool:
+            if not lock.is_current(connection, LOCK, fence=held.fence, owner=held.owner):
+                return False
+            outbox.purge_sent(connection, older_than_s=self.options.outbox_kept_s, rows_max=self.options.rows_max)
+            return True
+
+        return transact(self.engine, work)
+
+    def _overdue(self, connection: Connection) -> Sequence[Task]:
+        """Tasks that are not ended although their deadline has passed."""
+        return self._find(connection, tasks.c.status.in_((*WAITING, *HELD)), tasks.c.deadline_us <= now_us())
+
+    def _expire(self, connection: Connection, task: Task) -> bool:
+        if task.status in HELD:
+            return settlement.end_held(connection, task, TaskState.EXPIRED, actor=self.runtime.name)
+        return store.move(connection, task.id, task.status, TaskState.EXPIRED, actor=self.runtime.name)
+
+    def _abandoned(self, connection: Connection) -> Sequence[Task]:
+        """Tasks whose attempt fell silent: its worker died, was paused or cut off."""
+        return self._find(connection, tasks.c.status.in_(HELD), tasks.c.lease_expires_us < now_us())
+
+    def _rescue(self, connection: Connection, task: Task) -> bool:
+        still_silent = (tasks.c.lease_expires_us < now_us(),)
+        if task.cancel_requested:
+            return settlement.end_held(
+                connection, task, TaskState.CANCELLED, actor=self.runtime.name, where=still_silent
+            )
+        record = {"failure_class": "LeaseExpired", "failure_message": "the attempt fell silent"}
+        if task.retry_count >= self.options.attempts_max:
+            ended = settlement.end_held(
+                connection, task, TaskState.DEAD, actor=self.runtime.name, where=still_silent, values=record
+            )
+            if ended:
+                dead_letter.write(connection, task, "poison", dead_queue=self.options.dead_queue)
+            return ended
+        return settlement.retry_later(
+            connection,
+            task,
+            actor=self.runtime.name,
+            delay_s=0.0,
+            work_queue=self.options.work_queue,
+            values=record,
+            where=still_silent,
+        )
+
+    def _undelivered(self, connection: Connection) -> Sequence[Task]:
+        """Tasks that should have been delivered long ago. None while the relay is behind: their messages are still to come."""
+        patience_us = microseconds(self.options.undelivered_after_s)
+        if outbox.oldest_pending_age_us(connection) > patience_us:
+            return []
+        return self._find(connection, tasks.c.status.in_(WAITING), tasks.c.enqueued_us < now_us() - patience_us)
+
+    def _enqueue_again(self, connection: Connection, task: Task) -> bool:
+        if not store.note_enqueued(connection, task.id, seen_us=task.enqueued_us):
+            return False
+        outbox.put(connection, task.id, self.options.work_queue, trace_id=task.trace_id)
+        return True
+
+    def _find(self, connection: Connection, *conditions: ColumnElement[bool]) -> Sequence[Task]:
+        found = connection.execute(
+            select(tasks).where(*conditions).order_by(tasks.c.updated_us, tasks.c.id).limit(self.options.rows_max)
+        )
+        return [store.task_of(row) for row in found]

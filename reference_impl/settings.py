@@ -1,0 +1,107 @@
+"""What can be configured, read from REFERENCE_* variables of the environment; the only place that reads it."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from reference_impl.rate_limit import Limit
+from reference_impl.retry import RetryPolicy
+
+PREFIX = "REFERENCE_"
+
+
+class SettingsInvalid(ValueError):
+    """A variable is unknown or has a value of the wrong kind; the message names it."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every setting with its default. REFERENCE_LEASE_S=30 sets `lease_s`; durations in seconds, sizes in bytes.
+
+    Margins (R24): a lease outlives three missed heartbeats; the relay's claim outlives the wait for confirms; the lock outlives
+    several sweeps; what is undelivered is put in the queue again only after the lease and the relay have had their time.
+    """
+
+    database_url: str = "sqlite:///reference.db"
+    broker_url: str = "memory:"
+    cache_url: str = "memory:"
+    sentinels: str = ""  # host:port,host:port,... : ask these for the primary
+    sentinel_primary: str = ""
+    prefix: str = ""  # of queues and keys, where several systems share a server
+
+    name: str = ""  # of this process, unique; made up if empty
+    http_host: str = "127.0.0.1"
+    http_port: int = 8000
+    handlers: str = ""  # package.module:attribute of a mapping from task type to handler, or of one handler for all
+    leader_jobs: str = ""  # package.module:attribute of a sequence of leader jobs
+    observer: str = ""  # package.module:attribute of an observer
+
+    worker_slots: int = 4
+    prefetch: int = 1  # per slot
+    lease_s: float = 30.0
+    heartbeat_s: float = 8.0
+    attempts_max: int = 5
+    delay_min_s: float = 2.0
+    delay_max_s: float = 60.0
+    delivery_limit: int = 20
+
+    relay_batch: int = 100
+    relay_idle_s: float = 0.05
+    relay_claim_s: float = 30.0
+    confirm_timeout_s: float = 10.0
+    outbox_kept_s: float = 3600.0
+
+    sweep_s: float = 5.0
+    sweep_batch: int = 100
+    lock_ttl_s: float = 30.0
+    undelivered_after_s: float = 120.0
+
+    payload_bytes_max: int = 64 * 1024
+    result_bytes_max: int = 16 * 1024
+    new_tasks_per_minute: int = 20
+    progress_expiry_s: float = 7200.0
+    pool_size: int = 10
+    io_timeout_s: float = 5.0
+    drain_s: float = 10.0  # how long a graceful end waits for running attempts
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        """When a failed attempt is tried again."""
+        return RetryPolicy(self.attempts_max, self.delay_min_s, self.delay_max_s)
+
+    @property
+    def new_tasks_limit(self) -> Limit:
+        """How many tasks a user may submit."""
+        return Limit("new_tasks", n_max=self.new_tasks_per_minute, window_s=60.0)
+
+    @property
+    def work_queue(self) -> str:
+        """Where tasks are delivered."""
+        return f"{self.prefix}tasks"
+
+    @property
+    def dead_queue(self) -> str:
+        """Where dead letters go."""
+        return f"{self.prefix}tasks.dead"
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """The settings that the variables say, defaults elsewhere.
+
+    Raises:
+        SettingsInvalid: an unknown REFERENCE_ variable, or a value of the wrong kind.
+    """
+    given = {name.removeprefix(PREFIX).lower(): value for name, value in environment.items() if name.startswith(PREFIX)}
+    try:
+        return msgspec.convert(given, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise SettingsInvalid(f"{PREFIX}* variables: {error}") from error
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """The variables that make these settings; `read_settings` of them gives the same."""
+    default = Settings()
+    return {
+        PREFIX + field.upper(): str(getattr(settings, field))
+        for field in settings.__struct_fields__
+        if getattr(settings, field) != getattr(default, field)
+    }

@@ -1,0 +1,192 @@
+"""The task rows: conditional updates, each with its audit row in the same transaction. The affected-row count says who won."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, insert, literal, or_, select, update
+
+from reference_impl.database_clock import microseconds, now_us
+from reference_impl.schema import audit, tasks
+from reference_impl.task import HELD, LEGAL_MOVES, WAITING, Task, TaskState
+
+
+def document(value: object) -> str:
+    """Any JSON value as the database keeps it: canonical, ASCII only, so that no character can fail on its way."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def task_of(row: Row[Any]) -> Task:
+    """The task that a whole row of `tasks` describes."""
+    return Task(
+        id=row.id,
+        user_id=row.user_id,
+        type=row.type,
+        priority=row.priority,
+        status=TaskState(row.status),
+        payload=json.loads(row.payload),
+        request_hash=row.request_hash,
+        trace_id=row.trace_id,
+        attempt=row.attempt,
+        retry_count=row.retry_count,
+        fence=row.fence,
+        cancel_requested=bool(row.cancel_requested),
+        created_us=row.created_us,
+        updated_us=row.updated_us,
+        enqueued_us=row.enqueued_us,
+        deadline_us=row.deadline_us,
+        next_attempt_us=row.next_attempt_us,
+        lease_owner=row.lease_owner,
+        lease_expires_us=row.lease_expires_us,
+        last_run_us=row.last_run_us,
+        result=None if row.result is None else json.loads(row.result),
+        failure_class=row.failure_class,
+        failure_message=row.failure_message,
+    )
+
+
+_FIND = select(tasks).where(tasks.c.id == bindparam("task_id"))
+_FIND_BY_KEY = select(tasks).where(
+    tasks.c.user_id == bindparam("user_id"), tasks.c.request_key == bindparam("request_key")
+)
+
+
+def find(connection: Connection, task_id: str) -> Task | None:
+    """The task as it is now."""
+    row = connection.execute(_FIND, {"task_id": task_id}).one_or_none()
+    return None if row is None else task_of(row)
+
+
+def find_locked(connection: Connection, task_id: str) -> Task | None:
+    """The task as it is, and stays for everybody else until this transaction ends."""
+    row = connection.execute(_FIND.with_for_update(), {"task_id": task_id}).one_or_none()
+    return None if row is None else task_of(row)
+
+
+def find_by_key(connection: Connection, user_id: str, request_key: str) -> Task | None:
+    """The task that an earlier submission of the same user with the same key made."""
+    row = connection.execute(_FIND_BY_KEY, {"user_id": user_id, "request_key": request_key}).one_or_none()
+    return None if row is None else task_of(row)
+
+
+def insert_accepted(connection: Connection, values: Mapping[str, object], *, actor: str) -> None:
+    """A new task row, ACCEPTED, and its audit row.
+
+    Raises:
+        sqlalchemy.exc.IntegrityError: this user's key is taken.
+    """
+    connection.execute(
+        insert(tasks).values(
+            status=TaskState.ACCEPTED,
+            attempt=0,
+            retry_count=0,
+            fence=0,
+            cancel_requested=False,
+            enqueued_us=now_us(),
+            created_us=now_us(),
+            updated_us=now_us(),
+            **values,
+        )
+    )
+    _write_audit(connection, str(values["id"]), None, TaskState.ACCEPTED, actor)
+
+
+def move(
+    connection: Connection,
+    task_id: str,
+    from_: TaskState,
+    to: TaskState,
+    *,
+    actor: str,
+    where: Sequence[ColumnElement[bool]] = (),
+    values: Mapping[str, Any] | None = None,
+) -> bool:
+    """Whether the task was in state `from_` (and `where` held) and now is in state `to`, with its audit row.
+
+    The one way by which a task changes its state.
+    """
+    assert to in LEGAL_MOVES[from_], f"{from_} → {to} is no move of the life cycle"
+    moved = connection.execute(
+        update(tasks)
+        .where(tasks.c.id == task_id, tasks.c.status == from_, *where)
+        .values(status=to, updated_us=now_us(), **(values or {}))
+    )
+    if moved.rowcount != 1:
+        return False
+    _write_audit(connection, task_id, from_, to, actor)
+    return True
+
+
+def _write_audit(connection: Connection, task_id: str, from_: TaskState | None, to: TaskState, actor: str) -> None:
+    """From the row itself, so that fence, attempt and instant are those of the move."""
+    connection.execute(
+        insert(audit).from_select(
+            ["task_id", "from_status", "to_status", "fence", "attempt", "actor", "at_us"],
+            select(
+                tasks.c.id,
+                literal(from_),
+                literal(to),
+                tasks.c.fence,
+                tasks.c.attempt,
+                literal(actor),
+                tasks.c.updated_us,
+            ).where(tasks.c.id == task_id),
+        )
+    )
+
+
+LEASE_GIVEN_UP: Mapping[str, None] = {"lease_owner": None, "lease_expires_us": None}
+"""What leaves a row together with the state in which it was held."""
+
+
+def claim(connection: Connection, task_id: str, *, owner: str, lease_s: float) -> Task | None:
+    """The task, now RUNNING under a new fence and held by `owner`; None if it is not to be run, or somebody else runs it."""
+    may_run = or_(tasks.c.deadline_us.is_(None), tasks.c.deadline_us > now_us())
+    is_due = tasks.c.next_attempt_us <= now_us()
+    values = {
+        "fence": tasks.c.fence + 1,
+        "attempt": tasks.c.attempt + 1,
+        "retry_count": tasks.c.retry_count + 1,
+        "lease_owner": owner,
+        "lease_expires_us": now_us() + microseconds(lease_s),
+        "heartbeat_us": now_us(),
+        "last_run_us": now_us(),
+        "next_attempt_us": None,
+    }
+    won = move(
+        connection, task_id, TaskState.ACCEPTED, TaskState.RUNNING, actor=owner, where=(may_run,), values=values
+    ) or move(
+        connection, task_id, TaskState.RETRYING, TaskState.RUNNING, actor=owner, where=(may_run, is_due), values=values
+    )
+    return find(connection, task_id) if won else None
+
+
+def renew(connection: Connection, task_id: str, *, fence: int, lease_s: float) -> bool:
+    """Whether the attempt with this fence still held the task; its lease now runs another `lease_s`."""
+    renewed = connection.execute(
+        update(tasks)
+        .where(tasks.c.id == task_id, tasks.c.fence == fence, tasks.c.status.in_(HELD))
+        .values(lease_expires_us=now_us() + microseconds(lease_s), heartbeat_us=now_us())
+    )
+    return renewed.rowcount == 1
+
+
+def note_enqueued(connection: Connection, task_id: str, *, seen_us: int) -> bool:
+    """Whether the task still waits, and nobody else has put it in the queue again since `enqueued_us` was seen."""
+    noted = connection.execute(
+        update(tasks)
+        .where(tasks.c.id == task_id, tasks.c.status.in_(WAITING), tasks.c.enqueued_us == seen_us)
+        .values(enqueued_us=now_us())
+    )
+    return noted.rowcount == 1
+
+
+def request_cancel(connection: Connection, task_id: str) -> None:
+    """Ask the attempt that holds the task to give it up."""
+    connection.execute(update(tasks).where(tasks.c.id == task_id).values(cancel_requested=True))
+
+
+def transitions(connection: Connection, task_id: str) -> list[dict[str, Any]]:
+    """Every state the task has been in, oldest first, from the audit trail."""
+    rows = connection.execute(select(audit).where(audit.c.task_id == task_id).order_by(audit.c.id))
+    return [dict(row._mapping) for row in rows]

@@ -1,0 +1,162 @@
+"""The worker: take a message, claim its task, run the handler outside any transaction, settle, and only then acknowledge."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine
+
+from reference_impl import lease, settlement
+from reference_impl.attempt import Attempt
+from reference_impl.errors import BrokerError, DatabaseError, PermanentFailure
+from reference_impl.lease import HeldClaims
+from reference_impl.metrics import Metrics
+from reference_impl.ports import Broker, Cache, Consumer, Delivery, Handler, Runtime
+from reference_impl.retry import Failure, RetryPolicy, classify, delay_s
+from reference_impl.settlement import Settled
+from reference_impl.store import document
+from reference_impl.task import Claim
+from reference_impl.transactions import transact
+
+PATIENCE_S = 0.2
+"""Between two tries of something that another part of the world must first mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """How a worker works; what each means is said in `settings.Settings`."""
+
+    work_queue: str
+    dead_queue: str
+    prefetch: int
+    lease_s: float
+    retry_policy: RetryPolicy
+    result_bytes_max: int
+    progress_expiry_s: float
+    receive_s: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Everything that the slots of one worker process share."""
+
+    runtime: Runtime
+    engine: Engine
+    broker: Broker
+    cache: Cache
+    handler_of: Callable[[str], Handler | None]
+    held: HeldClaims
+    metrics: Metrics
+    options: WorkerOptions
+
+    def run_slot(self) -> None:
+        """Work through the queue, one task at a time, until it is time to end; a lost broker is waited for."""
+        while not self.runtime.stop.requested:
+            try:
+                consumer = self.broker.open_consumer(self.options.work_queue, prefetch=self.options.prefetch)
+            except BrokerError:
+                self.runtime.stop.wait(PATIENCE_S)
+                continue
+            try:
+                self._consume(consumer)
+            except BrokerError:
+                self.metrics.broker_connections_lost.inc()
+            finally:
+                consumer.close()
+
+    def _consume(self, consumer: Consumer) -> None:
+        while not self.runtime.stop.requested:
+            delivery = consumer.receive(timeout_s=self.options.receive_s)
+            if delivery is not None:
+                self._deal_with(consumer, delivery)
+
+    def _deal_with(self, consumer: Consumer, delivery: Delivery) -> None:
+        if delivery.redelivered:
+            self.metrics.redeliveries.inc()
+        task_id = _task_id(delivery.body)
+        if task_id is None:
+            consumer.reject(delivery, requeue=False)  # no message of ours: to the dead letters, for a person to see
+            return
+        try:
+            claim = lease.take(self.runtime, self.engine, task_id, lease_s=self.options.lease_s)
+        except DatabaseError:
+            # Whether or not the claim was committed, the message must come again: the claim of an unknown commit runs out.
+            self.runtime.stop.wait(PATIENCE_S)
+            consumer.reject(delivery, requeue=True)
+            return
+        if claim is None:
+            consumer.ack(delivery)  # it runs elsewhere, is ended, or is not due: whoever made it so sees to the rest
+            return
+        if self._run(claim):
+            self.runtime.observer.acknowledging(claim)
+            consumer.ack(delivery)  # last, and only now: before the outcome is durable, an ack loses the task if we die
+        else:
+            consumer.reject(delivery, requeue=True)
+
+    def _run(self, claim: Claim) -> bool:
+        """Whether the attempt's outcome is durable, by us or by whoever took over."""
+        self.held.add(claim)
+        try:
+            result, failure = self._call_handler(claim)
+        finally:
+            # From here on the lease is not renewed: what is left of it is for the settling, and a crash ends it soon.
+            self.held.remove(claim)
+        self.runtime.observer.claim_released(claim)
+        return self._settle(claim, result, failure)
+
+    def _call_handler(self, claim: Claim) -> tuple[Mapping[str, object] | None, Failure | None]:
+        attempt = Attempt(claim, self.cache, self.runtime.entropy, self.options.progress_expiry_s)
+        handler = self.handler_of(claim.task.type)
+        try:
+            if handler is None:
+                raise PermanentFailure(f"no handler for tasks of type {claim.task.type!r}")
+            result = handler(attempt)
+            self._check_result(result)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 — the edge: what it raises ends its attempt, not us
+            return None, classify(error)
+        return result, None
+
+    def _check_result(self, result: Mapping[str, object] | None) -> None:
+        try:
+            size = len(document(result))
+        except (TypeError, ValueError) as error:
+            raise PermanentFailure("the handler's result is no JSON document") from error
+        if size > self.options.result_bytes_max:
+            raise PermanentFailure(f"the handler's result has {size} bytes; at most {self.options.result_bytes_max}")
+
+    def _settle(self, claim: Claim, result: Mapping[str, object] | None, failure: Failure | None) -> bool:
+        """Tried until the database takes it or the lease has run out: then the attempt is somebody else's to end."""
+        policy = self.options.retry_policy
+        wait_s = 0.0 if failure is None else delay_s(claim.task.retry_count, policy, self.runtime.entropy)
+
+        def work(connection: Connection) -> Settled:
+            if failure is None:
+                return settlement.settle_success(connection, claim, result)
+            return settlement.settle_failure(
+                connection,
+                claim,
+                failure,
+                attempts_max=policy.attempts_max,
+                delay_s=wait_s,
+                work_queue=self.options.work_queue,
+                dead_queue=self.options.dead_queue,
+            )
+
+        while True:
+            try:
+                settled = transact(self.engine, work)
+            except DatabaseError:
+                if self.runtime.clock.monotonic_s() > claim.held_until_s:
+                    return False
+                self.runtime.clock.sleep(PATIENCE_S)
+            else:
+                self.metrics.settled.labels(settled).inc()
+                return True
+
+
+def _task_id(body: bytes) -> str | None:
+    try:
+        task_id = json.loads(body)["task_id"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return task_id if isinstance(task_id, str) else None
