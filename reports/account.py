@@ -1,0 +1,59 @@
+"""The account as a balance: what was submitted on one side, where it ended on the other, and whether the two are equal."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from reports.judgement import Account
+
+IDS_MAX = 200
+
+_TERMS: tuple[tuple[str, str, Literal["good", "neutral", "bad"]], ...] = (
+    ("done", "done", "good"),
+    ("dead", "dead", "neutral"),
+    ("cancelled", "cancelled", "neutral"),
+    ("expired", "expired", "neutral"),
+    ("pending", "still pending", "neutral"),
+    ("never_accepted", "never accepted", "neutral"),
+    ("lost", "lost", "bad"),
+    ("stuck", "stuck", "bad"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One term of the sum. `n` is None where the system cannot say; `from_share` and `share` place it on a bar of length 1."""
+
+    label: str
+    n: int | None
+    tone: Literal["good", "neutral", "bad"]
+    from_share: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """submitted = the sum of the terms, or not. `agrees`: both this sum and the judge's own say that it is."""
+
+    submitted: int
+    terms: tuple[Term, ...]
+    total: int
+    agrees: bool
+
+
+def balance_of(account: Account) -> Balance:
+    """The account, added up again here: a report that repeats a wrong sum would hide exactly what it is for."""
+    counts = [(label, _amount(account, name), tone) for name, label, tone in _TERMS]
+    total = sum(n or 0 for _, n, _ in counts)
+    submitted = account.submitted if account.submitted is not None else total
+    length = max(total, submitted, 1)
+    terms: list[Term] = []
+    reached = 0
+    for label, n, tone in counts:
+        terms.append(Term(label, n, tone, reached / length, (n or 0) / length))
+        reached += n or 0
+    return Balance(submitted, tuple(terms), total, agrees=account.balanced and total == submitted)
+
+
+def _amount(account: Account, name: str) -> int | None:
+    value = getattr(account, name)
+    return len(value) if isinstance(value, tuple) else value

@@ -1,0 +1,58 @@
+"""How text gets into the one file without getting out of its place: inlined JSON, inlined assets, and the policy that forbids the rest."""
+
+import base64
+import hashlib
+from pathlib import Path
+
+import msgspec
+from markupsafe import Markup
+
+HERE = Path(__file__).parent
+
+# `<` ends a script element, `&` begins an entity for a careless reader, and old engines take U+2028 and U+2029 for line ends.
+_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
+# Characters that show nothing but change what stands beside them: controls (but line end and tab), and marks that turn the direction
+# of reading. A task's name must not be able to rearrange the words of a verdict.
+_INVISIBLE = {
+    code: f"\\u{code:04x}"
+    for code in (
+        *range(9),
+        11,
+        12,
+        *range(14, 32),
+        *range(127, 160),
+        0x061C,
+        0x200E,
+        0x200F,
+        *range(0x2028, 0x202F),
+        *range(0x2066, 0x206A),
+    )
+}
+
+
+def printable(value: object) -> object:
+    """A text with what cannot be seen made visible as `\\u202e`; anything else as it is."""
+    return value.translate(_INVISIBLE) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def script_json(value: object) -> Markup:
+    """A value as JSON that is safe inside a script element of type application/json."""
+    return Markup(msgspec.json.encode(value).decode().translate(_ESCAPES))  # noqa: S704 (escaped for where it stands)
+
+
+def asset(name: str) -> Markup:
+    """The content of one of our own files, trusted as it stands, its line ends as a browser counts them for its hash."""
+    return Markup((HERE / name).read_text(encoding="utf-8").replace("\r\n", "\n"))  # noqa: S704 (ours)
+
+
+def content_security_policy(script: str, style: str) -> str:
+    """Only this script and this style, no request to anywhere, no form, no frame, no base."""
+    return (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()

@@ -1,0 +1,192 @@
+"""The way of one task across client, database, broker, worker, outside and lab, as rows with time going down."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
+
+from reports.judgement import Judgement, Moment
+from reports.timeline import Timeline
+from reports.wording import duration, offset
+from scenarios.history import NS_PER_S
+from scenarios.rundir import Strike
+from scenarios.verdict import Ruling
+
+LANES = ("client", "database", "broker", "worker", "outside", "lab")
+JOURNEYS_MAX = 40
+ROWS_HEAD = 60
+ROWS_TAIL = 30
+PAUSE_NS = NS_PER_S // 2  # a silence longer than this gets a row of its own
+
+Direction = Literal["up", "down", "left", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a journey.
+
+    `kind`: `event` (of the task), `fault` (a moment of a strike that it lived through), `pause` (nothing was seen for a while) or
+    `end` (the run ends, and the task has not).
+    `lines` says for each of `LANES` in which directions the thread through the task's events leaves that cell.
+    """
+
+    kind: Literal["event", "fault", "pause", "end"]
+    text: str
+    at_ns: int
+    offset: str = ""
+    lane: str = ""
+    actor: str = ""
+    letters: tuple[str, ...] = ()
+    lines: tuple[tuple[Direction, ...], ...] = ((),) * len(LANES)
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """A witness and its way; `breaks` are the promises it is a witness against, `left_out` how many events the rows lack."""
+
+    task: str
+    breaks: tuple[str, ...]
+    rows: tuple[Row, ...]
+    left_out: int = 0
+
+
+def journeys_of(judgement: Judgement, timeline: Timeline) -> tuple[Journey, ...]:
+    """The journeys in the verdicts, witnesses of broken promises first; at most `JOURNEYS_MAX`."""
+    breaks = _broken_by(judgement)
+    ordered = [task for task in breaks if task in judgement.journeys]
+    ordered += [task for task in judgement.journeys if task not in breaks]
+    fates = _fates(judgement)
+    return tuple(
+        _journey(task, judgement.journeys[task], breaks.get(task, ()), fates.get(task, ""), timeline)
+        for task in ordered[:JOURNEYS_MAX]
+    )
+
+
+def _fates(judgement: Judgement) -> Mapping[str, str]:
+    """What became of the tasks that never ended, in words."""
+    if judgement.account is None:
+        return {}
+    lost = dict.fromkeys(judgement.account.lost, "it was acknowledged, and is nowhere to be found: lost")
+    return lost | dict.fromkeys(judgement.account.stuck, "it is still not done, and nothing moves it: stuck")
+
+
+def _broken_by(judgement: Judgement) -> Mapping[str, tuple[str, ...]]:
+    """Which broken promises each witness proves; the first witness of each promise comes before anybody's second."""
+    claimed = [(name, ruled) for name, ruled in judgement.verdicts.items() if ruled.verdict is Ruling.BROKEN]
+    others = [(name, ruled) for name, ruled in judgement.not_claimed.items() if ruled.verdict is Ruling.BROKEN]
+    promises: dict[str, list[str]] = {}
+    for group in (claimed, others):
+        for place in range(max((len(ruled.witnesses) for _, ruled in group), default=0)):
+            for _, ruled in group:
+                if place < len(ruled.witnesses):
+                    promises.setdefault(ruled.witnesses[place], [])
+    for name, ruled in (*claimed, *others):
+        for witness in ruled.witnesses:
+            promises[witness].append(name)
+    return {task: tuple(names) for task, names in promises.items()}
+
+
+def _journey(task: str, moments: Sequence[Moment], breaks: tuple[str, ...], fate: str, timeline: Timeline) -> Journey:
+    # The faults come from the plan as it really went; the same moments seen in the history would only say them twice.
+    own = sorted(
+        (moment for moment in moments if not moment.event.startswith("fault.")), key=lambda moment: moment.t_ns
+    )
+    left_out = max(0, len(own) - ROWS_HEAD - ROWS_TAIL)
+    shown = own if not left_out else [*own[:ROWS_HEAD], *own[-ROWS_TAIL:]]
+    if not shown:
+        return Journey(task, breaks, ())
+    first_ns, last_ns = shown[0].t_ns, shown[-1].t_ns
+    rows = [_event_row(moment, first_ns, timeline) for moment in shown]
+    rows += _fault_rows(timeline, first_ns, timeline.end_ns if fate else last_ns)
+    rows.sort(key=lambda row: row.at_ns)
+    rows = _with_pauses(rows)
+    if fate:
+        rows.append(_end_row(fate, first_ns, last_ns, timeline))
+    return Journey(task, breaks, _with_thread(rows), left_out)
+
+
+def _event_row(moment: Moment, origin_ns: int, timeline: Timeline) -> Row:
+    return Row(
+        kind="event",
+        text=moment.text or moment.event,
+        at_ns=moment.t_ns,
+        offset=offset(moment.t_ns, origin_ns),
+        lane=moment.lane if moment.lane in LANES else "lab",
+        actor=moment.actor,
+        letters=timeline.strikes_at(moment.t_ns),
+    )
+
+
+def _fault_rows(timeline: Timeline, first_ns: int, until_ns: int) -> Iterable[Row]:
+    """The moments, up to `until_ns`, of every strike that was in force at some time of the journey."""
+    for letter, strike in timeline.strikes:
+        if strike.healed_ns is not None and strike.healed_ns < first_ns:
+            continue
+        for at_ns, text in _fault_moments(letter, strike):
+            if at_ns <= until_ns:
+                yield Row(
+                    kind="fault",
+                    text=text,
+                    at_ns=at_ns,
+                    offset=offset(at_ns, first_ns),
+                    lane="lab",
+                    actor="lab",
+                    letters=timeline.strikes_at(at_ns),
+                )
+
+
+def _fault_moments(letter: str, strike: Strike) -> Iterable[tuple[int, str]]:
+    name = f"{letter}: {strike.fault} on {strike.target}"
+    evidence = f": {strike.evidence}" if strike.evidence else ""
+    for at_ns, text in (
+        (strike.begun_ns, f"fault {name} is asked for"),
+        (strike.bit_ns, f"fault {letter} takes effect{evidence}"),
+        (strike.ended_ns, f"fault {letter} is lifted"),
+        (strike.healed_ns, f"fault {letter} is healed: {strike.target} is seen healthy"),
+    ):
+        if at_ns is not None:
+            yield at_ns, text
+
+
+def _with_pauses(rows: Sequence[Row]) -> list[Row]:
+    """The rows, with every long silence between two of them made visible by a row of its own."""
+    out = list(rows[:1])
+    for before, after in pairwise(rows):
+        silence_ns = after.at_ns - before.at_ns
+        if silence_ns >= PAUSE_NS:
+            letters = tuple(letter for letter in before.letters if letter in after.letters)
+            text = f"{duration(silence_ns / NS_PER_S)} in which nothing is seen of it"
+            out.append(Row(kind="pause", text=text, at_ns=before.at_ns, letters=letters))
+        out.append(after)
+    return out
+
+
+def _end_row(fate: str, first_ns: int, last_ns: int, timeline: Timeline) -> Row:
+    silence = duration((timeline.end_ns - last_ns) / NS_PER_S)
+    return Row(
+        kind="end",
+        text=f"The run ends, {silence} after it was last seen: {fate}.",
+        at_ns=timeline.end_ns,
+        offset=offset(timeline.end_ns, first_ns),
+        lane="lab",
+        actor="lab",
+        letters=timeline.strikes_at(timeline.end_ns),
+    )
+
+
+def _with_thread(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows with the thread drawn that leads the eye from each of the task's events to its next."""
+    lines: list[list[set[Direction]]] = [[set() for _ in LANES] for _ in rows]
+    own = [index for index, row in enumerate(rows) if row.kind == "event"]
+    for start, end in pairwise(own):
+        origin, target = LANES.index(rows[start].lane), LANES.index(rows[end].lane)
+        lines[start][origin].add("down")
+        for between in range(start + 1, end):
+            lines[between][origin] |= {"up", "down"}
+        lines[end][origin].add("up")
+        for lane in range(min(origin, target), max(origin, target)):
+            lines[end][lane].add("right")
+            lines[end][lane + 1].add("left")
+    return tuple(
+        replace(row, lines=tuple(tuple(sorted(cell)) for cell in cells)) for row, cells in zip(rows, lines, strict=True)
+    )

@@ -1,0 +1,75 @@
+"""What the judges wrote into verdicts.json, read tolerantly: a report must open after a crash, and beside a newer judge."""
+
+from pathlib import Path
+
+import msgspec
+
+from scenarios.rundir import VERDICTS_FILE
+from scenarios.verdict import Ruling
+
+
+class Ruled(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on one promise. `exercised`: the run contained something that could have broken it."""
+
+    verdict: Ruling
+    witnesses: tuple[str, ...] = ()
+    reason: str = ""
+    figures: dict[str, object] = msgspec.field(default_factory=dict)
+    exercised: bool = False
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """Where every submission ended; a count is None where the system cannot say."""
+
+    submitted: int | None = None
+    done: int | None = None
+    dead: int | None = None
+    cancelled: int | None = None
+    expired: int | None = None
+    pending: int | None = None
+    never_accepted: int | None = None
+    lost: tuple[str, ...] = ()
+    stuck: tuple[str, ...] = ()
+    balanced: bool = False
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """One event of a journey in plain words; `t_ns` since the run began, `lane` where it was seen."""
+
+    t_ns: int
+    actor: str
+    lane: str
+    event: str
+    text: str
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of verdicts.json. Verdicts and journeys are by name of promise and of task."""
+
+    verdicts: dict[str, Ruled] = msgspec.field(default_factory=dict)
+    not_claimed: dict[str, Ruled] = msgspec.field(default_factory=dict)
+    account: Account | None = None
+    duplicates: dict[str, int] = msgspec.field(default_factory=dict)
+    bounds: dict[str, str] = msgspec.field(default_factory=dict)
+    journeys: dict[str, tuple[Moment, ...]] = msgspec.field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    malformed: tuple[str, ...] = ()
+    exit_code: int | None = None
+
+
+class UnreadableJudgement(ValueError):
+    """verdicts.json is there, and is not what a judge writes; the message says why."""
+
+
+def read_judgement(run_directory: Path) -> Judgement | None:
+    """What was judged of this run, or None where nothing was.
+
+    Raises:
+        UnreadableJudgement: the file is damaged, or written by something else.
+    """
+    try:
+        return msgspec.json.decode((run_directory / VERDICTS_FILE).read_bytes(), type=Judgement)
+    except FileNotFoundError:
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableJudgement(f"{VERDICTS_FILE} cannot be read: {error}") from error

@@ -1,0 +1,65 @@
+"""From directories on disk to what a report is made of: facts, history and judgement of each run, as far as they exist."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from reports.judgement import Judgement, UnreadableJudgement, read_judgement
+from scenarios.rundir import RUN_FILE, Recorded, RunDirectory, RunFacts
+
+
+class NotARun(ValueError):
+    """A path holds no run, and no runs; the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run as it lies on disk. `judgement` is None where no judge has spoken; `unreadable` says what could not be read."""
+
+    path: Path
+    facts: RunFacts
+    recorded: Recorded
+    judgement: Judgement | None
+    unreadable: tuple[str, ...] = ()
+
+
+def find_runs(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """The run directories among `paths`; a directory that only holds runs stands for all of them, in the order of their names.
+
+    Raises:
+        NotARun: one of them is neither.
+    """
+    return tuple(dict.fromkeys(run for path in paths for run in _runs_at(path)))
+
+
+def _runs_at(path: Path) -> Iterable[Path]:
+    if (path / RUN_FILE).is_file():
+        return (path,)
+    if not path.is_dir():
+        raise NotARun(f"{path} is not a directory" if path.exists() else f"{path} does not exist")
+    within = sorted(file.parent for file in path.glob(f"*/{RUN_FILE}"))
+    if not within:
+        raise NotARun(f"{path} holds no run: there is no {RUN_FILE} in it")
+    return within
+
+
+def read_run(path: Path) -> Run:
+    """Everything the run at `path` left.
+
+    Raises:
+        NotARun: run.json is missing or is not what the lab writes.
+    """
+    directory = RunDirectory(path)
+    try:
+        facts = directory.read_facts()
+    except FileNotFoundError as error:
+        raise NotARun(f"{path} holds no run: there is no {RUN_FILE} in it") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NotARun(f"{path / RUN_FILE} cannot be read: {error}") from error
+    try:
+        judgement, unreadable = read_judgement(path), ()
+    except UnreadableJudgement as error:
+        return Run(path, facts, directory.read_history(), None, (str(error),))
+    return Run(path, facts, directory.read_history(), judgement, unreadable)
