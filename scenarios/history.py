@@ -1,133 +1,270 @@
-"""The record of a run: what each process saw, as events of one vocabulary on one shared clock (docs/history.md)."""
+"""The record of a run: what each process saw, on one shared clock, with the indexes that judges need (docs/history.md)."""
 
-from collections.abc import Iterable
-from functools import cached_property
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
+from typing import Any
 
-import msgspec
+from scenarios.events import (
+    FINAL_LISTS,
+    NS_PER_S,
+    REQUIRED_FIELDS,
+    Event,
+    MalformedEvent,
+    decode_event,
+    event_from,
+)
+from scenarios.timeline import FOREVER_NS, Attempt, FaultSpan, Timeline
 
-NS_PER_S = 1_000_000_000
+__all__ = [
+    "FINAL_LISTS",
+    "FOREVER_NS",
+    "NS_PER_S",
+    "REQUIRED_FIELDS",
+    "Attempt",
+    "Event",
+    "FaultSpan",
+    "History",
+    "Malformed",
+    "MalformedEvent",
+    "Recorded",
+    "Timeline",
+    "decode_event",
+    "event_from",
+]
 
-REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
-    "submit.invoke": ("task",),
-    "submit.ok": ("task",),
-    "submit.fail": ("task",),
-    "submit.info": ("task",),
-    "attempt.start": ("task",),
-    "attempt.ok": ("task",),
-    "attempt.fail": ("task", "error"),
-    "effect": ("task",),
-    "effect.rejected": ("task",),
-    "ack.invoke": ("task",),
-    "ack.ok": ("task",),
-    "ack.info": ("task",),
-    "state": ("task", "to"),
-    "dead": ("task", "attempts", "reason"),
-    "redrive": ("task",),
-    "cancel.invoke": ("task",),
-    "cancel.ok": ("task",),
-    "cancel.fail": ("task",),
-    "cancel.info": ("task",),
-    "pause.ok": (),
-    "resume.ok": (),
-    "lease.acquired": ("resource", "ttl_s"),
-    "lease.renewed": ("resource", "ttl_s"),
-    "lease.released": ("resource",),
-    "write": ("resource",),
-    "write.rejected": ("resource",),
-    "allowed": ("limit", "user"),
-    "denied": ("limit", "user"),
-    "progress": ("task", "percent"),
-    "status": ("task", "state"),
-    "crash": (),
-    "restart": (),
-    "fault.begin": ("fault", "target"),
-    "fault.bit": ("fault", "target"),
-    "fault.end": ("fault", "target"),
-    "fault.healed": ("fault", "target"),
-    "final": ("healed", "caught_up"),
-}
-"""Every event name of the vocabulary, with the fields it cannot do without (beside `event`, `actor` and the time)."""
+_ACK_RANK = {None: 0, "invoke": 1, "info": 2, "ok": 3}
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, rename={"from_": "from"}):
-    """One line of a history: what `actor` saw at `t_ns` (nanoseconds since the run began, one clock for all actors).
-
-    Which of the other fields an event has is said by its name (`REQUIRED_FIELDS`, docs/history.md).
-    """
-
-    event: str
-    actor: str
-    t_ns: int | None = None
-    t_s: float | None = None  # foreign histories may carry seconds; decoded events always have t_ns
-    task: str | None = None
-    attempt: int | None = None
-    step: int | str = 1
-    fence: int | None = None
-    key: str | None = None
-    user: str | None = None
-    id: str | int | None = None
-    due_s: float | None = None
-    deadline_s: float | None = None
-    error: str | None = None
-    from_: str | None = None
-    to: str | None = None
-    state: str | None = None
-    attempts: int | None = None
-    reason: str | None = None
-    scope: str | None = None
-    resource: str | None = None
-    ttl_s: float | None = None
-    limit: str | None = None
-    percent: float | None = None
-    fault: str | None = None
-    target: str | None = None
-    healed: bool | None = None
-    caught_up: bool | None = None
-    done: tuple[str, ...] | None = None
-    dead: tuple[str, ...] | None = None
-    cancelled: tuple[str, ...] | None = None
-    expired: tuple[str, ...] | None = None
-    pending: tuple[str, ...] | None = None
-    detail: str | None = None  # free words for people; judges never read them
-
-
-class MalformedEvent(ValueError):
-    """A line is not an event of the vocabulary; the message says why, the caller knows where."""
-
-
-_decoder = msgspec.json.Decoder(Event)
-
-
-def decode_event(line: bytes) -> Event:
-    """The event that one JSON line holds.
-
-    Raises:
-        MalformedEvent: not JSON, an unknown event name, a missing field or a wrong type.
-    """
-    try:
-        event = _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise MalformedEvent(str(error)) from error
-    required = REQUIRED_FIELDS.get(event.event)
-    if required is None:
-        raise MalformedEvent(f"unknown event {event.event!r}")
-    for field in required:
-        if getattr(event, field) is None:
-            raise MalformedEvent(f"{event.event} without {field!r}")
-    if event.t_ns is not None:
-        return event
-    if event.t_s is None:
-        raise MalformedEvent(f"{event.event} without a time: neither 't_ns' nor 't_s'")
-    return msgspec.structs.replace(event, t_ns=round(event.t_s * NS_PER_S), t_s=None)
+class _Timelines(dict[str, Timeline]):
+    def __missing__(self, task: str) -> Timeline:
+        timeline = self[task] = Timeline(task)
+        return timeline
 
 
 class History:
-    """All events of one run in the order of their time; events of equal time keep the order they came in."""
+    """All events of one run in the order of their time, and what judges ask of them, gathered in one pass.
+
+    Events of equal time keep the order they came in; no judge takes that order for proof between two actors.
+    """
 
     def __init__(self, events: Iterable[Event]) -> None:
-        self.events: list[Event] = sorted(events, key=lambda event: event.t_ns or 0)
-
-    @cached_property
-    def final(self) -> Event | None:
+        self.events: list[Event] = sorted(events, key=attrgetter("t_ns"))
+        self.tasks: dict[str, Timeline] = _Timelines()
+        self.keyed: dict[tuple[str | None, str], dict[str, list[str]]] = defaultdict(dict)
+        """By user and idempotency key: the tasks submitted under it, each with the ids that it was answered."""
+        self.faults: list[FaultSpan] = []
+        self.crashes_ns: dict[str, list[int]] = defaultdict(list)
+        """By actor."""
+        self.leases: dict[str, list[Event]] = defaultdict(list)
+        """By resource: acquired, renewed, released."""
+        self.writes: dict[str, list[Event]] = defaultdict(list)
+        """By resource: those accepted."""
+        self.allowed_ns: dict[tuple[str, str], list[int]] = defaultdict(list)
+        """By limit and user."""
+        self.denied: int = 0
+        self.pauses: list[Event] = []
+        """`pause.ok` and `resume.ok`."""
+        self.secrets: list[Event] = []
+        """`secret.sought` and `secret.found`."""
+        self.final: Event | None = None
         """The account after the drain, or None where the run never got that far."""
-        return next((event for event in reversed(self.events) if event.event == "final"), None)
+        self.records_acks = False
+        self.records_ends = False
+        self.records_states = False
+        self.last_end_ns: int | None = None
+        """When the last attempt ended."""
+        self._index()
+
+    def _index(self) -> None:
+        tasks = self.tasks
+        take: dict[str, Callable[[Any], None]] = {  # what each event has to have is checked where it is decoded
+            **dict.fromkeys(("submit.invoke", "submit.ok", "submit.fail", "submit.info"), self._take_submission),
+            "attempt.start": self._take_start,
+            "attempt.ok": self._take_end,
+            "attempt.fail": self._take_end,
+            **dict.fromkeys(("ack.invoke", "ack.ok", "ack.info"), self._take_ack),
+            "effect": lambda event: tasks[event.task].effects.append(event),
+            "state": self._take_state,
+            "status": lambda event: tasks[event.task].statuses.append(event),
+            "dead": lambda event: tasks[event.task].deads.append(event),
+            "redrive": lambda event: tasks[event.task].redrives_ns.append(event.t_ns),
+            "cancel.ok": self._take_cancel,
+            "progress": self._take_progress,
+            "crash": lambda event: self.crashes_ns[event.actor].append(event.t_ns),
+            **dict.fromkeys(
+                ("lease.acquired", "lease.renewed", "lease.released"),
+                lambda event: self.leases[event.resource].append(event),
+            ),
+            "write": lambda event: self.writes[event.resource].append(event),
+            "allowed": lambda event: self.allowed_ns[event.limit, event.user].append(event.t_ns),
+            "denied": self._take_denial,
+            **dict.fromkeys(("pause.ok", "resume.ok"), self.pauses.append),
+            **dict.fromkeys(("fault.begin", "fault.bit", "fault.healed"), self._take_fault),
+            **dict.fromkeys(("secret.sought", "secret.found"), self.secrets.append),
+            "final": self._take_final,
+        }
+        for event in self.events:
+            taker = take.get(event.event)
+            if taker is not None:
+                taker(event)
+        for timeline in tasks.values():
+            if timeline.redrives_ns:
+                _count_rounds(timeline)
+            if len(timeline.attempts) > 1:
+                _order_simultaneous(timeline.attempts)
+
+    def _timeline(self, event: Event) -> Timeline:
+        assert event.task is not None, "the vocabulary requires a task"
+        return self.tasks[event.task]
+
+    def _take_submission(self, event: Event) -> None:
+        timeline = self._timeline(event)
+        timeline.submissions.append(event)
+        match event.event:
+            case "submit.invoke":
+                timeline.invoked += 1
+            case "submit.ok":
+                timeline.acknowledged += 1
+            case "submit.fail":
+                timeline.refused += 1
+            case "submit.info":
+                timeline.unsure += 1
+        self._take_key(timeline, event)
+
+    def _take_key(self, timeline: Timeline, event: Event) -> None:
+        """An answer may leave out the key and the user that its invocation named."""
+        named = next((one for one in reversed(timeline.submissions) if one.key is not None), None)
+        if named is None:
+            return
+        key = event.key or named.key
+        assert key is not None
+        user = event.user if event.user is not None else named.user
+        ids = self.keyed[user, key].setdefault(timeline.task, [])
+        if event.event == "submit.ok" and event.id is not None:
+            ids.append(str(event.id))
+
+    def _take_start(self, event: Event) -> None:
+        timeline = self._timeline(event)
+        timeline.attempts.append(Attempt(timeline.task, event.actor, event.attempt, event.t_ns, 0))
+
+    def _take_end(self, event: Event) -> None:
+        timeline = self._timeline(event)
+        ok = event.event == "attempt.ok"
+        self.records_ends = True
+        self.last_end_ns = event.t_ns
+        if ok:
+            timeline.succeeded = True
+        attempt = _attempt_of(timeline.attempts, event, still_open=True)
+        if attempt is None:
+            if not ok:
+                timeline.failures_without_start.append(event)
+            return
+        attempt.ended_ns = event.t_ns
+        attempt.outcome = "ok" if ok else "fail"
+        attempt.error = event.error
+
+    def _take_ack(self, event: Event) -> None:
+        self.records_acks = True
+        attempt = _attempt_of(self._timeline(event).attempts, event, still_open=False)
+        stage = event.event[4:]
+        if attempt is not None and _ACK_RANK[stage] > _ACK_RANK[attempt.ack]:
+            attempt.ack = stage  # type: ignore[assignment]
+
+    def _take_state(self, event: Event) -> None:
+        self.records_states = True
+        self._timeline(event).states.append(event)
+
+    def _take_cancel(self, event: Event) -> None:
+        timeline = self._timeline(event)
+        if timeline.cancelled_ns is None:
+            timeline.cancelled_ns = event.t_ns
+
+    def _take_progress(self, event: Event) -> None:
+        timeline = self._timeline(event)
+        attempt = _attempt_of(timeline.attempts, event, still_open=False)
+        name = (None, None, event.attempt) if attempt is None else (attempt.actor, attempt.started_ns, attempt.number)
+        timeline.progress.append((name, event))
+
+    def _take_denial(self, event: Event) -> None:
+        self.denied += 1
+
+    def _take_fault(self, event: Event) -> None:
+        fault, target = event.fault, event.target
+        if event.event == "fault.begin":
+            assert fault is not None
+            assert target is not None
+            self.faults.append(FaultSpan(fault, target, event.t_ns))
+            return
+        for span in self.faults:
+            if span.fault == fault and span.target == target and span.healed_ns == FOREVER_NS:
+                if event.event == "fault.bit":
+                    span.bit = True
+                else:
+                    span.healed_ns = event.t_ns
+                return
+
+    def _take_final(self, event: Event) -> None:
+        self.final = event
+
+
+def _attempt_of(attempts: list[Attempt], event: Event, *, still_open: bool) -> Attempt | None:
+    """The attempt that an end, an acknowledgement or a report belongs to.
+
+    The latest start of the same actor whose number does not contradict; else the latest of that number, whoever started it.
+    """
+    candidates = [attempt for attempt in reversed(attempts) if not (still_open and attempt.outcome)]
+    for attempt in candidates:
+        if attempt.actor == event.actor and (
+            attempt.number is None or event.attempt is None or attempt.number == event.attempt
+        ):
+            return attempt
+    if event.attempt is None:
+        return None
+    return next((attempt for attempt in candidates if attempt.number == event.attempt), None)
+
+
+def _count_rounds(timeline: Timeline) -> None:
+    for attempt in timeline.attempts:
+        attempt.round = sum(instant <= attempt.started_ns for instant in timeline.redrives_ns)
+
+
+def _order_simultaneous(attempts: list[Attempt]) -> None:
+    """Starts of equal time get an order that does not depend on the order of lines: by number, then by what became of them."""
+    if any(one.started_ns == other.started_ns for one, other in pairwise(attempts)):
+        attempts.sort(key=_canonical_order)
+
+
+def _canonical_order(attempt: Attempt) -> tuple[int, int, int, str, int]:
+    return (
+        attempt.started_ns,
+        FOREVER_NS if attempt.number is None else attempt.number,
+        FOREVER_NS if attempt.ended_ns is None else attempt.ended_ns,
+        attempt.outcome or "",
+        _ACK_RANK[attempt.ack],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A line of a history that is no event, and why. `line` counts from 1; 0 means the file as a whole."""
+
+    file: str
+    line: int
+    why: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What was read of a history: the events, what was no event, and how many torn last lines were passed over."""
+
+    history: History
+    malformed: tuple[Malformed, ...] = ()
+    torn: int = 0
+    sources: tuple[str, ...] = ()

@@ -8,13 +8,27 @@ logs/                    standard output and error of every process of the syste
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from scenarios.history import Event, History, MalformedEvent, decode_event
+from scenarios.history import Malformed, Recorded
+from scenarios.reading import read_files
+
+__all__ = [
+    "LOGS",
+    "REPORT_FILE",
+    "RUN_FILE",
+    "VERDICTS_FILE",
+    "Malformed",
+    "Recorded",
+    "RunDirectory",
+    "RunFacts",
+    "Strike",
+    "read_files",
+    "write_whole",
+]
 
 RUN_FILE = "run.json"
 VERDICTS_FILE = "verdicts.json"
@@ -60,28 +74,6 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     finished: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
-    """A line of a history that is no event, and why."""
-
-    file: str
-    line: int
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.why}"
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What was read of a history: the events, what was no event, and how many torn last lines were passed over."""
-
-    history: History
-    malformed: tuple[Malformed, ...] = ()
-    torn: int = 0
-    sources: tuple[str, ...] = field(default=())
-
-
 class RunDirectory:
     """The files of one run at `path`."""
 
@@ -115,33 +107,15 @@ class RunDirectory:
 
     def read_history(self) -> Recorded:
         """Every event of every history file of the run."""
-        return read_files(sorted(self.path.glob("history.*.jsonl")))
+        return read_files(self.history_files())
 
+    def history_files(self) -> list[Path]:
+        """The history of every process, in a fixed order; packed ones, too."""
+        return sorted([*self.path.glob("history.*.jsonl"), *self.path.glob("history.*.jsonl.gz")])
 
-def read_files(files: Sequence[Path]) -> Recorded:
-    """The events of JSON-lines files, merged by time. A torn last line (the writer was killed) is counted, not an error."""
-    events: list[Event] = []
-    malformed: list[Malformed] = []
-    torn = 0
-    for file in files:
-        for number, line, is_last_without_end in _lines(file):
-            try:
-                events.append(decode_event(line))
-            except MalformedEvent as error:
-                if is_last_without_end:
-                    torn += 1
-                else:
-                    malformed.append(Malformed(file.name, number, str(error)))
-    return Recorded(History(events), tuple(malformed), torn, tuple(file.name for file in files))
-
-
-def _lines(file: Path) -> Iterator[tuple[int, bytes, bool]]:
-    """(line number from 1, content, whether it is a last line that lacks its end)."""
-    with file.open("rb") as stream:
-        for number, line in enumerate(stream, start=1):
-            content = line.rstrip(b"\r\n")
-            if content:
-                yield number, content, not line.endswith(b"\n")
+    def write_verdicts(self, verdicts: Mapping[str, object]) -> None:
+        """Replace verdicts.json, whole or not at all."""
+        write_whole(self.path / VERDICTS_FILE, _pretty(verdicts))
 
 
 def write_whole(file: Path, content: bytes) -> None:

@@ -1,0 +1,116 @@
+"""Why an attempt was repeated: the causes that a history shows between one start of a task and the next (rule 6)."""
+
+import enum
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from scenarios.history import NS_PER_S, Attempt, Event, FaultSpan, History
+
+
+class Cause(enum.StrEnum):
+    """Why a task was started again; the value is how JSON spells it. Earlier members win where several apply."""
+
+    REDRIVE = "redrive"
+    FAILED_BEFORE = "failed_before"
+    CRASH = "crash"
+    LEASE_RAN_OUT = "lease_ran_out"
+    LOST_ACK = "lost_ack"
+    FAULT = "broker_or_network_fault"
+    UNEXPLAINED = "unexplained"
+
+
+_BETWEEN_WORKER_AND_TASK = re.compile(
+    r"broker|rabbit|amqp|kafka|redis|sentinel|network|partition|proxy|database|mysql|mariadb|postgres|sqlite"
+    r"|\b(?:db|net|nats|sqs|link|connection|packet|ack|confirm)s?\b"
+)
+
+
+def cuts_worker_off(span: FaultSpan) -> bool:
+    """Whether this fault is one on broker, network or database, by the words of its name and its target."""
+    return _BETWEEN_WORKER_AND_TASK.search(f"{span.fault} {span.target}".lower().replace("_", " ")) is not None
+
+
+def repeats(history: History) -> Iterator[tuple[Attempt, Attempt]]:
+    """Every start of a task but its first, each with the start before it."""
+    for timeline in history.tasks.values():
+        if len(timeline.attempts) > 1:
+            yield from pairwise(timeline.attempts)
+
+
+def cause_of(history: History, former: Attempt, latter: Attempt) -> Cause:
+    """Why `latter` followed `former`, the next start before it of the same task."""
+    if latter.round > former.round:
+        return Cause.REDRIVE
+    if former.outcome == "fail" and _not_after(former.ended_ns, latter.started_ns):
+        return Cause.FAILED_BEFORE
+    if crashed_between(history, former, latter):
+        return Cause.CRASH
+    if lease_ran_out(history, former, latter):
+        return Cause.LEASE_RAN_OUT
+    if former.ack == "info":
+        return Cause.LOST_ACK
+    if former.ack != "ok" and any(
+        span.overlaps(former.started_ns, latter.started_ns) and cuts_worker_off(span) for span in history.faults
+    ):
+        return Cause.FAULT
+    return Cause.UNEXPLAINED
+
+
+def crashed_between(history: History, former: Attempt, latter: Attempt) -> bool:
+    """Whether the actor of `former` crashed after starting it, before `latter`, and with something left to lose.
+
+    That is: the attempt had not ended; or its acknowledgement had been sent and nothing more is known of it; or the history
+    records no acknowledgement of anybody, so that it may have been lost with the process (docs/adr/0003).
+    """
+    for crashed_ns in history.crashes_ns.get(former.actor, ()):
+        if not former.started_ns <= crashed_ns <= latter.started_ns:
+            continue
+        if former.ended_ns is None or crashed_ns < former.ended_ns:
+            return True
+        if former.ack == "invoke" or not history.records_acks:
+            return True
+    return False
+
+
+def lease_ran_out(history: History, former: Attempt, latter: Attempt) -> bool:
+    """Whether the lease of `former` on its task had run out when `latter` started.
+
+    Or whether `latter` is itself the late start of a lease older than `former`, a zombie's, that had run out (docs/adr/0003).
+    """
+    leases = history.leases.get(former.task)
+    if leases is None:
+        return False
+    lease = _last_hold(leases, former.actor, latter.started_ns)
+    if lease is not None and expiry_ns(lease) <= latter.started_ns:
+        return True
+    own = _last_hold(leases, latter.actor, latter.started_ns)
+    return (
+        own is not None
+        and own.t_ns < former.started_ns
+        and former.actor != latter.actor
+        and expiry_ns(own) <= latter.started_ns
+    )
+
+
+def expiry_ns(lease: Event) -> int:
+    """When an acquired or renewed lease surely still ran until: counted from when it was asked for, where that is known."""
+    since = lease.t_ns if lease.asked_ns is None else lease.asked_ns
+    assert since is not None
+    assert lease.ttl_s is not None
+    return since + round(lease.ttl_s * NS_PER_S)
+
+
+def _last_hold(leases: list[Event], actor: str, until_ns: int) -> Event | None:
+    """The actor's last acquisition or renewal of a lease up to `until_ns`, None if it released it since."""
+    last: Event | None = None
+    for event in leases:
+        if event.t_ns > until_ns:
+            break
+        if event.actor == actor:
+            last = None if event.event == "lease.released" else event
+    return last
+
+
+def _not_after(instant: int | None, until_ns: int) -> bool:
+    return instant is not None and instant <= until_ns

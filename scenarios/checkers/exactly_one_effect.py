@@ -1,0 +1,30 @@
+"""A done task without an accepted effect, or any task with two accepted effects of one step, breaks it (rule 5).
+
+Done: listed as done, or an attempt of it ended ok (where a history records no end of any attempt: it has an accepted effect).
+Lost and dead tasks need no effect.
+"""
+
+from scenarios.account import is_done, listing
+from scenarios.checkers.effect_at_most_once import doubled
+from scenarios.history import History
+from scenarios.policy import Policy
+from scenarios.verdict import Breach, Findings, Proof
+
+
+def check(history: History, policy: Policy) -> Findings:
+    """Tasks that had no effect, or one too many."""
+    breaches: list[Breach] = []
+    lists = listing(history)
+    exercised = 0
+    for timeline in history.tasks.values():
+        if timeline.effects:
+            exercised += 1
+            breaches.extend(doubled(timeline))
+        elif is_done(history, timeline, lists):
+            exercised += 1
+            breaches.append(Breach(timeline.task, Proof.END, "done without an accepted effect"))
+    for task in sorted(lists.done.difference(history.tasks)):
+        breaches.append(Breach(task, Proof.END, "listed as done, without an accepted effect"))
+    return Findings(
+        tuple(breaches), exercised=exercised, figures={"done_or_with_effects": exercised, "wrong": len(breaches)}
+    )

@@ -1,0 +1,93 @@
+"""What clients read (rule 13): no other state after a final one; a final one is that of the account, and not ahead of its row.
+
+Once a client read a final state no later read shows another; a final state read is the one in `final`; none is read before the `state`
+row that made it, where there are rows. A redrive makes a final state an earlier one. Later is a read that was asked for after the
+former was answered, where the history says when it was asked for.
+"""
+
+from scenarios.account import Listing, listing
+from scenarios.checkers.legal_transitions import FINAL_STATES
+from scenarios.history import Event, History, Timeline
+from scenarios.policy import Policy
+from scenarios.verdict import Breach, Findings, Proof
+
+
+def check(history: History, policy: Policy) -> Findings:
+    """Tasks of which a client was told what was not so."""
+    lists = listing(history)
+    breaches: list[Breach] = []
+    reads = 0
+    exercised = 0
+    for timeline in history.tasks.values():
+        if not timeline.statuses:
+            continue
+        reads += len(timeline.statuses)
+        finals = [event for event in timeline.statuses if event.state in FINAL_STATES]
+        if not finals:
+            continue
+        exercised += 1
+        breaches.extend(
+            _changed(timeline) or _ahead(timeline, finals) or _contradicted(history, timeline, finals, lists)
+        )
+    return Findings(tuple(breaches), exercised=exercised, figures={"reads": reads, "untruthful": len(breaches)})
+
+
+def _changed(timeline: Timeline) -> list[Breach]:
+    former: Event | None = None
+    for event in timeline.statuses:
+        if former is not None:
+            if timeline.redriven_between(former.t_ns, event.t_ns):
+                former = None
+            elif event.state != former.state and _asked_ns(event) > former.t_ns:
+                return [Breach(timeline.task, Proof.EVENTS, f"a client read {former.state}, and later {event.state}")]
+        if former is None and event.state in FINAL_STATES:
+            former = event
+    return []
+
+
+def _asked_ns(event: Event) -> int:
+    asked_ns = event.t_ns if event.asked_ns is None else event.asked_ns
+    assert asked_ns is not None
+    return asked_ns
+
+
+def _ahead(timeline: Timeline, finals: list[Event]) -> list[Breach]:
+    if not timeline.states:
+        return []
+    made_ns: dict[str, int] = {}
+    for row in timeline.states:
+        assert row.to is not None
+        made_ns.setdefault(row.to, row.t_ns)
+    for event in finals:
+        assert event.state is not None
+        row_ns = made_ns.get(event.state)
+        if row_ns is None:
+            return [Breach(timeline.task, Proof.RECORD, f"a client read {event.state}, and no row ever said so")]
+        if event.t_ns < row_ns:
+            what = f"a client read {event.state} {(row_ns - event.t_ns) / 1e9:.3g} s before the row that made it so"
+            return [Breach(timeline.task, Proof.EVENTS, what)]
+    return []
+
+
+def _contradicted(history: History, timeline: Timeline, finals: list[Event], lists: Listing) -> list[Breach]:
+    final = history.final
+    last = finals[-1]
+    if final is None or any(redriven_ns >= last.t_ns for redriven_ns in timeline.redrives_ns):
+        return []
+    task = timeline.task
+    places = {
+        "SUCCEEDED": (final.done, lists.done),
+        "FAILED": (final.dead, lists.dead),
+        "DEAD": (final.dead, lists.dead),
+        "CANCELLED": (final.cancelled, lists.cancelled),
+        "EXPIRED": (final.expired, lists.expired),
+    }
+    assert last.state is not None
+    listed, expected = places[last.state]
+    if task in expected:
+        return []
+    elsewhere = any(task in tasks for tasks in (lists.done, lists.dead, lists.cancelled, lists.expired, lists.pending))
+    if listed is None and not elsewhere:
+        return []
+    where = "lists it elsewhere" if elsewhere else "does not list it so"
+    return [Breach(task, Proof.END, f"a client read {last.state}, and the final account {where}")]

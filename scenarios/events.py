@@ -1,0 +1,165 @@
+"""The vocabulary of a history: which events there are, what they carry, and how a line becomes one (docs/history.md)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+NS_PER_S = 1_000_000_000
+INSTANT_MAX_NS = 2**63 - 1
+UNTIMED = -(2**63)
+"""Stands for the time of an event that was built without one; a decoded event never has it."""
+
+REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
+    "submit.invoke": ("task",),
+    "submit.ok": ("task",),
+    "submit.fail": ("task",),
+    "submit.info": ("task",),
+    "attempt.start": ("task",),
+    "attempt.ok": ("task",),
+    "attempt.fail": ("task", "error"),
+    "effect": ("task",),
+    "effect.rejected": ("task",),
+    "ack.invoke": ("task",),
+    "ack.ok": ("task",),
+    "ack.info": ("task",),
+    "state": ("task", "to"),
+    "dead": ("task", "attempts", "reason"),
+    "redrive": ("task",),
+    "cancel.invoke": ("task",),
+    "cancel.ok": ("task",),
+    "cancel.fail": ("task",),
+    "cancel.info": ("task",),
+    "pause.ok": (),
+    "resume.ok": (),
+    "lease.acquired": ("resource", "ttl_s"),
+    "lease.renewed": ("resource", "ttl_s"),
+    "lease.released": ("resource",),
+    "write": ("resource",),
+    "write.rejected": ("resource",),
+    "allowed": ("limit", "user"),
+    "denied": ("limit", "user"),
+    "progress": ("task", "percent"),
+    "status": ("task", "state"),
+    "crash": (),
+    "restart": (),
+    "fault.begin": ("fault", "target"),
+    "fault.bit": ("fault", "target"),
+    "fault.end": ("fault", "target"),
+    "fault.healed": ("fault", "target"),
+    "secret.sought": ("target",),
+    "secret.found": ("target",),
+    "final": ("healed", "caught_up"),
+}
+"""Every event name of the vocabulary, with the fields it cannot do without (beside `event`, `actor` and the time)."""
+
+FINAL_LISTS = ("done", "dead", "cancelled", "expired", "pending")
+"""Where `final` puts tasks; a list that is null or missing means that the system cannot say."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, rename={"from_": "from"}):
+    """One line of a history: what `actor` saw at `t_ns` (nanoseconds since the run began, one clock for all actors).
+
+    Which of the other fields an event has is said by its name (`REQUIRED_FIELDS`, docs/history.md).
+    """
+
+    event: str
+    actor: str
+    t_ns: int = UNTIMED
+    t_s: float | None = None  # foreign histories may carry seconds; decoded events always have t_ns
+    task: str | None = None
+    attempt: int | None = None
+    step: int | str = 1
+    fence: int | None = None
+    key: str | None = None
+    user: str | None = None
+    id: str | int | None = None
+    due_s: float | None = None
+    deadline_s: float | None = None
+    priority: int | None = None
+    order_key: str | None = None
+    error: str | None = None
+    from_: str | None = None
+    to: str | None = None
+    state: str | None = None
+    attempts: int | None = None
+    reason: str | None = None
+    scope: str | None = None
+    resource: str | None = None
+    ttl_s: float | None = None
+    limit: str | None = None
+    percent: float | None = None
+    fault: str | None = None
+    target: str | None = None
+    healed: bool | None = None
+    caught_up: bool | None = None
+    done: tuple[str, ...] | None = None
+    dead: tuple[str, ...] | None = None
+    cancelled: tuple[str, ...] | None = None
+    expired: tuple[str, ...] | None = None
+    pending: tuple[str, ...] | None = None
+    asked_ns: int | None = None  # when the actor asked for what this event says it got: a lease, a status
+    detail: str | None = None  # free words for people; judges never read them
+
+
+class MalformedEvent(ValueError):
+    """A line is not an event of the vocabulary; the message says why, the caller knows where."""
+
+
+_decode_line: Callable[[bytes], Event] = msgspec.json.Decoder(Event).decode
+
+
+def decode_event(line: bytes) -> Event:
+    """The event that one JSON line holds.
+
+    Raises:
+        MalformedEvent: not JSON, an unknown event name, a missing field, a wrong type or an impossible time.
+    """
+    try:
+        event = _decode_line(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedEvent(str(error)) from error
+    return _checked(event)
+
+
+def event_from(fields: Any) -> Event:
+    """The event that an already parsed JSON object holds; raises `MalformedEvent` as `decode_event` does."""
+    try:
+        event = msgspec.convert(fields, Event)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise MalformedEvent(str(error)) from error
+    return _checked(event)
+
+
+def _checked(event: Event) -> Event:
+    required = REQUIRED_FIELDS.get(event.event)
+    if required is None:
+        raise MalformedEvent(f"unknown event {event.event!r}")
+    for field in required:
+        if getattr(event, field) is None:
+            raise MalformedEvent(f"{event.event} without {field!r}")
+    if event.t_ns == UNTIMED:
+        event = _with_nanoseconds(event)
+    elif abs(event.t_ns) > INSTANT_MAX_NS:
+        raise MalformedEvent(f"{event.event} at an impossible time: {event.t_ns} ns")
+    if event.event == "final":
+        _refuse_repeats(event)
+    return event
+
+
+def _with_nanoseconds(event: Event) -> Event:
+    if event.t_s is None:
+        raise MalformedEvent(f"{event.event} without a time: neither 't_ns' nor 't_s'")
+    if not abs(event.t_s) * NS_PER_S < INSTANT_MAX_NS:  # NaN and infinities fail this, too
+        raise MalformedEvent(f"{event.event} at an impossible time: {event.t_s} s")
+    return msgspec.structs.replace(event, t_ns=round(event.t_s * NS_PER_S), t_s=None)
+
+
+def _refuse_repeats(final: Event) -> None:
+    """An account by identity names each task once; a list that does not is no account."""
+    for name in FINAL_LISTS:
+        seen: set[str] = set()
+        for task in getattr(final, name) or ():
+            if task in seen:
+                raise MalformedEvent(f"final names task {task!r} twice in {name!r}")
+            seen.add(task)

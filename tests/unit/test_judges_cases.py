@@ -1,0 +1,26 @@
+"""Every judged case comes out as it was worked out by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scenarios.guarantees import Guarantee
+from scenarios.history import History, Recorded, event_from
+from scenarios.judge import judge
+from scenarios.policy import policy_from
+
+CASES = json.loads((Path(__file__).parent.parent / "cases" / "task-histories.json").read_text())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_a_judged_case_comes_out_as_worked_out_by_hand(case: dict) -> None:
+    recorded = Recorded(History(map(event_from, case["events"])))
+    claims = [Guarantee(name) for name in case["claims"]]
+
+    judgement = judge(recorded, claims=claims, policy=policy_from(case["policy"])).to_json()
+
+    said = judgement["verdicts"]
+    for name, expected in case["expect"].items():
+        actual = {field: said[name][field] for field in expected}
+        assert actual == expected, f"{name}: {said[name]['reason']}"
