@@ -71,7 +71,14 @@
       ctx.textBaseline = "middle";
       ctx.textAlign = "left";
       ctx.fillStyle = colour("muted");
-      for (const phase of run.phases) ctx.fillText(phase.name, x(phase.at) + 5 * devicePixelRatio, row(0));
+      let free = bbox.left; // names that would run into the one before them, or out of the picture, are left to the dashed lines
+      for (const phase of run.phases) {
+        const left = x(phase.at) + 5 * devicePixelRatio;
+        const right = left + ctx.measureText(phase.name).width;
+        if (left < free || right > bbox.left + bbox.width) continue;
+        ctx.fillText(phase.name, left, row(0));
+        free = right + 5 * devicePixelRatio;
+      }
       run.faults.forEach((fault, index) => drawFaultBar(u, run, fault, row(index + 1), colour));
       ctx.restore();
     };
@@ -96,11 +103,14 @@
       ctx.fillRect(lifted, y - half, to - lifted, 2 * half);
       ctx.globalAlpha = 1;
     }
-    const text = fault.letter + " " + fault.label + (fault.bit == null ? " (not seen to take effect)" : "");
     const gap = 6 * devicePixelRatio;
-    const width = ctx.measureText(text).width;
     const drawnTo = fault.bit == null ? lifted : to;
-    const left = drawnTo + gap + width <= bbox.left + bbox.width ? drawnTo + gap : from - gap - width;
+    const roomLeft = from - bbox.left;
+    const roomRight = bbox.left + bbox.width - drawnTo;
+    let text = fault.letter + " " + fault.label + (fault.bit == null ? " (not seen to take effect)" : "");
+    if (ctx.measureText(text).width + gap > Math.max(roomLeft, roomRight)) text = fault.letter;
+    const width = ctx.measureText(text).width;
+    const left = width + gap <= roomRight ? drawnTo + gap : from - gap - width;
     ctx.fillStyle = colour("page");
     ctx.fillRect(left - 2, y - half - 2, width + 4, 2 * half + 4);
     ctx.fillStyle = colour("text");

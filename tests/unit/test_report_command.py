@@ -1,0 +1,67 @@
+"""`tasklab report`: what it writes, what it says, how it ends."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from tasklab.commands.report import report
+from tests import samples
+
+
+@pytest.fixture
+def app() -> typer.Typer:
+    commands = typer.Typer()
+    commands.command("report")(report)
+    return commands
+
+
+def test_the_report_of_one_run_goes_into_its_directory(app: typer.Typer, tmp_path: Path) -> None:
+    run = samples.undecided(tmp_path / "run")
+
+    result = CliRunner().invoke(app, [str(run)])
+
+    assert result.exit_code == 0, result.output
+    assert result.output == (
+        "unknown: The lab could not tell: fault service_killed on rabbitmq did not bite: it still answers after 5 s.\n"
+        f"{run / 'report.html'}\n"
+    )
+    assert (run / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_the_report_of_several_runs_goes_where_it_is_told(app: typer.Typer, tmp_path: Path) -> None:
+    held, broken = samples.held(tmp_path / "a"), samples.broken(tmp_path / "b")
+
+    result = CliRunner().invoke(app, [str(held), str(broken), "--out", str(tmp_path / "both.html"), "--json"])
+
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.output)
+    assert said["report"] == str(tmp_path / "both.html")
+    assert [(run["directory"], run["system"], run["seed"], run["ruling"]) for run in said["runs"]] == [
+        (str(held), "reference", 7, "held"),
+        (str(broken), "naive", 7, "broken"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["{}/nowhere"], "tasklab report: {}/nowhere does not exist"),
+        (["{}"], "tasklab report: {} holds no run: there is no run.json in it"),
+        (["{}/run", "--out", "{}/no/such/place.html"], "tasklab report: [Errno 2] No such file or directory"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line_and_ends_with_2(
+    app: typer.Typer, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    if "run" in arguments[0]:
+        samples.undecided(tmp_path / "run")
+
+    result = CliRunner().invoke(app, [argument.replace("{}", str(tmp_path)) for argument in arguments])
+
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(said.replace("{}", str(tmp_path)))
+    assert result.stderr.count("\n") == 1

@@ -1,0 +1,209 @@
+"""The page as text: self-contained, tolerant of what is missing, and proof against what is written into it."""
+
+import ast
+import base64
+import hashlib
+import html
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import reports
+from reports.build import build_report, write_report
+from reports.embedding import printable, script_json
+from reports.matrix import Entry, Matrix, matrix_of
+from reports.reading import NotARun, find_runs, read_run
+from reports.ruling import Overall
+from scenarios.verdict import Ruling
+from tests import samples
+
+
+def charts_in(page: str) -> list[dict[str, object]]:
+    found = re.search(r'<script type="application/json" id="chart-data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    charts: list[dict[str, object]] = json.loads(found[1])
+    return charts
+
+
+def body_of(page: str) -> str:
+    return page[page.index("<main") : page.index("</main>")]
+
+
+def test_only_its_own_script_and_style_may_run(tmp_path: Path) -> None:
+    page = build_report([samples.held(tmp_path / "run")])
+
+    digest = {
+        kind: base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        for kind, content in (
+            ("script", re.findall(r"<script>(.*?)</script>", page, re.DOTALL)[0]),
+            ("style", re.findall(r"<style>(.*?)</style>", page, re.DOTALL)[0]),
+        )
+    }
+    policy = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
+    assert policy
+    assert html.unescape(policy[1]) == (
+        f"default-src 'none'; script-src 'sha256-{digest['script']}'; style-src 'sha256-{digest['style']}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_nothing_that_is_written_into_a_run_becomes_markup(tmp_path: Path) -> None:
+    page = build_report([samples.hostile(tmp_path / "run")])
+
+    assert page.count("<script") == 2
+    assert page.count("</script") == 2
+    assert "<img" not in page
+    assert not re.search(r"href=\"(?!#|data:,)", page)
+    assert not re.search(r"\son\w+=[^&]*&#34;|<[^>]*\son\w+\s*=", body_of(page).replace("onerror=&#34;", ""))
+
+
+def test_marks_that_turn_the_direction_of_reading_are_spelt_out(tmp_path: Path) -> None:
+    page = build_report([samples.hostile(tmp_path / "run")])
+
+    assert not {"\u202e", "\u2028"} & set(page)
+    assert "\\u202e" in body_of(page)
+
+
+def test_json_inside_a_script_element_cannot_leave_it_and_still_says_the_same() -> None:
+    value = {"a": ["</script><!--", "\u2028\u2029", 'quote" and \\ slash', "&amp;"]}
+
+    embedded = str(script_json(value))
+
+    assert not set("<>&\u2028\u2029") & set(embedded)
+    assert json.loads(embedded) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\u202eb", "a\\u202eb"),
+        ("a\x00\x1b\x7fb", "a\\u0000\\u001b\\u007fb"),
+        ("line\nend\tand tab", "line\nend\tand tab"),
+        ("Größe 数", "Größe 数"),
+    ],
+)
+def test_only_what_cannot_be_seen_is_spelt_out(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_a_task_that_names_a_script_url_is_text_and_its_link_leads_into_the_page(tmp_path: Path) -> None:
+    page = build_report([samples.hostile(tmp_path / "run")])
+
+    assert f'<a class="task" href="#run1-journey4">{samples.HOSTILE_LINK}</a>' in page
+
+
+def test_the_dots_name_their_tasks(tmp_path: Path) -> None:
+    (charts,) = charts_in(build_report([samples.undecided(tmp_path / "run")]))
+
+    latency = charts["latency"]
+    assert isinstance(latency, dict)
+    assert latency["task"] == [f"task-{n:04d}" for n in range(1, 61)]
+    assert latency["never"] == []
+
+
+def test_a_history_of_a_hundred_thousand_events_gives_a_small_page(tmp_path: Path) -> None:
+    page = build_report([samples.large(tmp_path / "run")])
+
+    assert "100,001 events" in page
+    assert "too many for a dot each: percentiles per 60 s instead" in page
+    assert len(page) < 150_000
+
+
+def test_many_witnesses_are_cut_and_the_rest_is_counted(tmp_path: Path) -> None:
+    page = build_report([samples.broken(tmp_path / "run", tasks=2000)])
+
+    assert "The first 200 of 940; all of them are in verdicts.json." in page
+    assert "40 of 941 are here; the others are in verdicts.json." in page
+
+
+def test_a_torn_last_line_is_told(tmp_path: Path) -> None:
+    page = build_report([samples.unfinished(tmp_path / "run")])
+
+    assert "1 torn last line, of a process that was killed while writing, passed over" in page
+    assert "32 tasks acknowledged had no recorded end when the record stops." in page
+
+
+def test_a_run_that_recorded_nothing_still_has_a_report(tmp_path: Path) -> None:
+    run = samples.Recording(tmp_path / "run").write(
+        samples.facts_of("reference", finished=False, took_s=None, strikes=[], phases_ns={})
+    )
+
+    page = body_of(build_report([run]))
+
+    assert "This run did not finish: the record stops 0 ms after it began." in page
+    assert "No fault was planned, and none was recorded." in page
+    assert "No event was recorded." in page
+
+
+def test_a_directory_of_runs_stands_for_its_runs(tmp_path: Path) -> None:
+    second, first = samples.broken(tmp_path / "b"), samples.held(tmp_path / "a")
+    (tmp_path / "unrelated").mkdir()
+
+    assert find_runs([tmp_path, first]) == (first, second)
+
+
+def test_a_path_without_a_run_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(NotARun, match=r"nowhere does not exist"):
+        build_report([tmp_path / "nowhere"])
+    with pytest.raises(NotARun, match=r"file is not a directory"):
+        build_report([tmp_path / "file"])
+    with pytest.raises(NotARun, match=r"holds no run: there is no run\.json in it"):
+        build_report([tmp_path])
+
+
+def test_a_damaged_run_json_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{")
+
+    with pytest.raises(NotARun, match=r"run\.json cannot be read: Input data was truncated"):
+        build_report([tmp_path])
+
+
+def test_the_matrix_sets_systems_side_by_side(tmp_path: Path) -> None:
+    held, broken = read_run(samples.held(tmp_path / "a")), read_run(samples.broken(tmp_path / "b"))
+    other = read_run(samples.broken(tmp_path / "c", scenario="lease_expires"))
+    green, red = Overall(Ruling.HELD, "fine"), Overall(Ruling.BROKEN, "not fine")
+    grey = Overall(Ruling.UNKNOWN, "who knows")
+
+    matrix = matrix_of([("run1", held, green), ("run2", held, grey), ("run3", broken, red), ("run4", other, red)])
+
+    why = "no_lost_task, no_stuck_task"
+    assert matrix == Matrix(
+        systems=("reference", "naive"),
+        cells={
+            "broker_killed": {
+                "reference": (Entry("run1", 7, Ruling.HELD, ""), Entry("run2", 7, Ruling.UNKNOWN, "who knows")),
+                "naive": (Entry("run3", 7, Ruling.BROKEN, why),),
+            },
+            "lease_expires": {"reference": (), "naive": (Entry("run4", 7, Ruling.BROKEN, why),)},
+        },
+        totals=(
+            "reference: no promise broken in 2 runs, 1 unknown, 1 held.",
+            "naive: 2 of 2 runs broke a promise.",
+        ),
+    )
+
+
+def test_writing_replaces_an_older_report_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    run = samples.held(tmp_path / "run")
+    out = tmp_path / "out" / "report.html"
+    out.parent.mkdir()
+    out.write_text("old")
+
+    assert write_report([run], out) == out
+    assert out.read_text(encoding="utf-8") == build_report([run])
+    assert list(out.parent.iterdir()) == [out]
+
+
+def test_reports_import_of_scenarios_only_what_a_run_directory_is_made_of() -> None:
+    modules = Path(reports.__file__).parent.glob("*.py")
+    imports = [
+        node for file in modules for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom)
+    ]
+
+    imported = {node.module for node in imports if node.module and node.module.startswith("scenarios")}
+
+    assert imported == {f"scenarios.{name}" for name in ("history", "verdict", "guarantees", "rundir")}

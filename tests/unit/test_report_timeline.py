@@ -1,0 +1,107 @@
+"""The frame of a run's pictures: what run.json knows, completed from the history where a run was killed."""
+
+import msgspec
+
+from reports.timeline import Phase, Timeline, timeline_of
+from scenarios.history import NS_PER_S, Event, History
+from scenarios.rundir import RunFacts, Strike
+
+
+def facts(*strikes: Strike, **phases_s: int) -> RunFacts:
+    phases_ns = {name: at_s * NS_PER_S for name, at_s in phases_s.items()}
+    return RunFacts(
+        scenario="s", system="x", environment="local", seed=1, repeat="", strikes=list(strikes), phases_ns=phases_ns
+    )
+
+
+def fault_events(*rows: tuple[int, str, str, str]) -> History:
+    return History(
+        Event(event=f"fault.{name}", actor="lab", t_ns=at_s * NS_PER_S, fault=fault, target=target)
+        for at_s, name, fault, target in rows
+    )
+
+
+PLANNED = Strike(fault="process_killed", target="the one reached", when="at the 5th effect")
+STRUCK = Strike(
+    fault="process_killed",
+    target="worker-2",
+    when="at the 5th effect",
+    begun_ns=1,
+    bit_ns=2,
+    ended_ns=3,
+    healed_ns=4,
+)
+
+
+def test_what_run_json_knows_is_not_changed_by_the_history() -> None:
+    history = fault_events(
+        (1, "begin", "process_killed", "worker-2"),
+        (2, "bit", "process_killed", "worker-2"),
+        (3, "end", "process_killed", "worker-2"),
+        (4, "healed", "process_killed", "worker-2"),
+    )
+
+    assert timeline_of(facts(STRUCK), history).strikes == (("A", STRUCK),)
+
+
+def test_a_plan_without_times_takes_them_from_the_history() -> None:
+    history = fault_events((1, "begin", "process_killed", "worker-2"), (2, "bit", "process_killed", "worker-2"))
+
+    timeline = timeline_of(facts(PLANNED), history)
+
+    assert timeline.strikes == (("A", msgspec.structs.replace(PLANNED, begun_ns=NS_PER_S, bit_ns=2 * NS_PER_S)),)
+
+
+def test_the_second_time_a_fault_strikes_is_the_second_strike_of_the_plan() -> None:
+    history = fault_events((1, "begin", "process_killed", "worker-1"), (5, "begin", "process_killed", "worker-2"))
+
+    timeline = timeline_of(facts(PLANNED, PLANNED), history)
+
+    assert [(letter, strike.begun_ns) for letter, strike in timeline.strikes] == [("A", NS_PER_S), ("B", 5 * NS_PER_S)]
+
+
+def test_a_fault_that_no_plan_names_is_shown_as_it_was_seen() -> None:
+    history = fault_events((1, "begin", "redis_failed_over", "redis"), (3, "healed", "redis_failed_over", "redis"))
+
+    assert timeline_of(facts(), history).strikes == (
+        (
+            "A",
+            Strike(fault="redis_failed_over", target="redis", when="", begun_ns=NS_PER_S, healed_ns=3 * NS_PER_S),
+        ),
+    )
+
+
+def test_the_end_is_the_last_moment_anybody_recorded() -> None:
+    history = fault_events((7, "begin", "process_killed", "worker-1"))
+
+    assert timeline_of(facts(storm=0, calm=5), history).end_ns == 7 * NS_PER_S
+    assert timeline_of(facts(storm=0, calm=9), history).end_ns == 9 * NS_PER_S
+    assert timeline_of(facts(), History([])).end_ns == 0
+
+
+def test_a_phase_lasts_until_the_next() -> None:
+    timeline = timeline_of(facts(calm=5, storm=1), History([]))
+
+    assert timeline.phases == (Phase("storm", NS_PER_S), Phase("calm", 5 * NS_PER_S))
+    assert [timeline.phase_at(at_s * NS_PER_S) for at_s in (0, 1, 4, 5, 6)] == ["", "storm", "storm", "calm", "calm"]
+
+
+def test_a_fault_is_in_force_from_being_asked_for_to_being_healed_if_it_ever_bit() -> None:
+    missed = Strike(fault="ack_swallowed", target="worker-1", when="", begun_ns=1, ended_ns=9)
+    unhealed = Strike(fault="service_killed", target="redis", when="", begun_ns=3, bit_ns=3)
+    timeline = Timeline(end_ns=10, phases=(), strikes=(("A", STRUCK), ("B", missed), ("C", unhealed)))
+
+    assert [timeline.strikes_at(t_ns) for t_ns in (0, 1, 3, 4, 5, 10)] == [
+        (),
+        ("A",),
+        ("A", "C"),
+        ("A", "C"),
+        ("C",),
+        ("C",),
+    ]
+
+
+def test_letters_go_on_after_z() -> None:
+    letters = [letter for letter, _ in timeline_of(facts(*[PLANNED] * 28), History([])).strikes]
+
+    assert letters[:2] + letters[25:] == ["A", "B", "Z", "A2", "B2"]
