@@ -38,6 +38,7 @@ class Recorder:
     def __init__(self, path: str, actor: str, t0_ns: int) -> None:
         self.actor = actor
         self._t0_ns = t0_ns
+        self._order = threading.RLock()  # between the stamp and the write: in one file, time never goes back
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def now_ns(self) -> int:
@@ -46,9 +47,10 @@ class Recorder:
 
     def record(self, event: str, **fields: Any) -> None:
         """Append one event, stamped now; `actor` may name another process than this one. Fields that are None are left out."""
-        line: Dict[str, Any] = {"t_ns": self.now_ns(), "actor": self.actor, "event": event}
-        line.update((name, value) for name, value in fields.items() if value is not None)
-        self.append(line)
+        with self._order:
+            line: Dict[str, Any] = {"t_ns": self.now_ns(), "actor": self.actor, "event": event}
+            line.update((name, value) for name, value in fields.items() if value is not None)
+            self.append(line)
 
     def append(self, line: Mapping[str, Any]) -> None:
         """Append an event that carries its own time and actor."""
