@@ -58,19 +58,15 @@ def cause_of(history: History, former: Attempt, latter: Attempt) -> Cause:
 
 
 def crashed_between(history: History, former: Attempt, latter: Attempt) -> bool:
-    """Whether the actor of `former` crashed after starting it, before `latter`, and with something left to lose.
+    """Whether the actor of `former` crashed after starting it and before `latter`, with something left to lose.
 
-    That is: the attempt had not ended; or its acknowledgement had been sent and nothing more is known of it; or the history
-    records no acknowledgement of anybody, so that it may have been lost with the process (docs/adr/0003).
+    That is: the attempt had not ended, or its acknowledgement is not known to have arrived (docs/adr/0003).
     """
-    for crashed_ns in history.crashes_ns.get(former.actor, ()):
-        if not former.started_ns <= crashed_ns <= latter.started_ns:
-            continue
-        if former.ended_ns is None or crashed_ns < former.ended_ns:
-            return True
-        if former.ack == "invoke" or not history.records_acks:
-            return True
-    return False
+    return any(
+        former.started_ns <= crashed_ns <= latter.started_ns
+        and (former.ended_ns is None or crashed_ns < former.ended_ns or former.ack != "ok")
+        for crashed_ns in history.crashes_ns.get(former.actor, ())
+    )
 
 
 def lease_ran_out(history: History, former: Attempt, latter: Attempt) -> bool:

@@ -71,7 +71,6 @@ class History:
         """`secret.sought` and `secret.found`."""
         self.final: Event | None = None
         """The account after the drain, or None where the run never got that far."""
-        self.records_acks = False
         self.records_ends = False
         self.records_states = False
         self.last_end_ns: int | None = None
@@ -167,8 +166,10 @@ class History:
         attempt.error = event.error
 
     def _take_ack(self, event: Event) -> None:
-        self.records_acks = True
-        attempt = _attempt_of(self._timeline(event).attempts, event, still_open=False)
+        attempts = self._timeline(event).attempts
+        attempt = _attempt_of(attempts, event, still_open=False)
+        if attempt is None and event.attempt is None and attempts:
+            attempt = attempts[-1]  # seen by somebody else, the broker or the lab: it was for the latest delivery
         stage = event.event[4:]
         if attempt is not None and _ACK_RANK[stage] > _ACK_RANK[attempt.ack]:
             attempt.ack = stage  # type: ignore[assignment]

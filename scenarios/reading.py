@@ -62,7 +62,7 @@ class Collector:
                 self.malformed.append(Malformed(file, line, str(error)))
             return
         # The rows of an audit trail are many writers' under one name: only those of one task have an order.
-        writer = (event.actor, event.task) if event.event == "state" else event.actor
+        writer = (event.actor, event.task) if event.event in ("state", "dead", "redrive") else event.actor
         before_ns = self._latest_ns.get(writer)
         if before_ns is not None and event.t_ns < before_ns:
             why = f"time goes back for actor {event.actor!r}: {event.t_ns} ns after {before_ns} ns"
