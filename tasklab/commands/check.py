@@ -1,0 +1,185 @@
+"""`tasklab check`: judge a stored run again, a foreign history, or a file of judged cases."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from scenarios.guarantees import Guarantee
+    from scenarios.journey import Step
+    from scenarios.judge import Judgement
+    from scenarios.judging import Judged
+    from scenarios.policy import Policy
+    from scenarios.verdict import Verdict
+
+WRONG_USAGE = 2
+WITNESSES_TOLD = 5
+"""For how many witnesses the journey is printed."""
+
+
+def check(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE|RUNDIR", help="A run directory, or a history: JSON lines or one document; gzip too."
+        ),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="The whole judgement as JSON.")] = False,
+    claims: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Judge these promises as claimed, whatever the run or file claims."),
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A JSON file with the limits to hold the system to.")
+    ] = None,
+    witness: Annotated[
+        str | None, typer.Option(metavar="TASK", help="Tell the journey of this task, resource or user instead.")
+    ] = None,
+    cases: Annotated[
+        bool, typer.Option("--cases", help="FILE holds judged cases: print those that come out otherwise.")
+    ] = False,
+) -> None:
+    """Judge a history with the judges of today: every promise, the account, every repeat by its cause.
+
+    A run directory is judged by what its system claims, and its verdicts.json is written again. A history that claims nothing is
+    judged on the promises that it puts to the test. Exit code 0: all claimed promises held (--cases: no difference); 1: one is broken
+    (a case differs); 2: wrong usage; 3: unknown.
+    """
+    # Here and not above: `tasklab --help` should not wait for decoders.
+    from scenarios.errors import ScenarioError
+    from scenarios.judging import judge_path
+    from scenarios.policy import MalformedPolicy
+
+    try:
+        if cases:
+            raise typer.Exit(_check_cases(path, as_json))
+        judged = judge_path(path, claims=_claims(claims), policy=_policy(policy))
+    except (ScenarioError, MalformedPolicy) as error:
+        typer.echo(f"tasklab check: {error}", err=True)
+        raise typer.Exit(WRONG_USAGE) from error
+    if witness is not None:
+        _tell(judged, witness, as_json)
+    elif as_json:
+        _echo_json(judged.judgement.to_json())
+    else:
+        _print(judged)
+    raise typer.Exit(judged.judgement.exit_code)
+
+
+def _claims(names: str | None) -> "frozenset[Guarantee] | None":
+    from scenarios.judging import claims_from
+
+    if names is None:
+        return None
+    return claims_from(name.strip() for name in names.split(",") if name.strip())
+
+
+def _policy(file: Path | None) -> "Policy | None":
+    import msgspec
+
+    from scenarios.judging import NothingToJudge
+    from scenarios.policy import policy_from
+
+    if file is None:
+        return None
+    try:
+        return policy_from(msgspec.json.decode(file.read_bytes()))
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NothingToJudge(f"{file} holds no policy: {error}") from error
+
+
+def _check_cases(file: Path, as_json: bool) -> int:
+    import msgspec
+
+    from scenarios.judging import differences, read_cases
+
+    judged = read_cases(file)
+    found = differences(judged)
+    if as_json:
+        _echo_json({"cases": len(judged), "differences": msgspec.to_builtins(found)})
+    else:
+        for one in found:
+            typer.echo(
+                f"{one.case}: {one.promise}: expected {dict(one.expected)}, is {dict(one.actual)} ({one.reason})"
+            )
+        typer.echo(f"{len(judged)} cases, {len(found)} differences")
+    return 1 if found else 0
+
+
+def _tell(judged: "Judged", witness: str, as_json: bool) -> None:
+    import msgspec
+
+    from scenarios.journey import journey
+
+    steps = journey(judged.recorded.history, witness)
+    if as_json:
+        _echo_json({"witness": witness, "journey": msgspec.to_builtins(steps)})
+        return
+    if not steps:
+        typer.echo(f"the history says nothing of {witness!r}")
+    for step in steps:
+        typer.echo(_line(step))
+
+
+def _line(step: "Step") -> str:
+    return f"  {step.t_ns / 1e9:10.3f} s  {step.lane:<8}  {step.actor:<12}  {step.text}"
+
+
+def _print(judged: "Judged") -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    judgement = judged.judgement
+    for place in judgement.malformed[:10]:
+        console.print(f"malformed: {place}", markup=False)
+    for problem in judgement.problems:
+        console.print(f"problem: {problem}", markup=False)
+    console.print(_table("promise", judgement.verdicts))
+    told = [verdict for verdict in judgement.not_claimed if verdict.ruling == "broken"]
+    if told:
+        console.print(_table("not claimed", told))
+    _print_account(console, judgement)
+    for witness, steps in list(judgement.journeys.items())[:WITNESSES_TOLD]:
+        console.print(f"\n{witness}", style="bold", markup=False)
+        for step in steps:
+            console.print(_line(step), markup=False)
+    if judged.recorded.torn:
+        console.print(f"\n{judged.recorded.torn} torn last line(s) passed over: their writers were killed")
+
+
+def _table(title: str, verdicts: "Sequence[Verdict]") -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    colours = {"held": "green", "broken": "bold red", "unknown": "yellow"}
+    table = Table(box=None, pad_edge=False)
+    for heading in (title, "verdict", "why"):
+        table.add_column(heading, justify="left", overflow="fold")
+    for verdict in verdicts:
+        table.add_row(
+            verdict.guarantee.value, Text(verdict.ruling.value, colours[verdict.ruling]), Text(verdict.reason)
+        )
+    return table
+
+
+def _print_account(console: "Console", judgement: "Judgement") -> None:
+    account = judgement.account
+    counts = " + ".join(f"{count} {place.replace('_', ' ')}" for place, count in account.counts.items() if count)
+    balance = "" if account.balanced else " — does not balance"
+    console.print(f"\naccount: {account.submitted} submitted = {counts or 0}{balance}", markup=False)
+    repeats = ", ".join(f"{count} {cause.replace('_', ' ')}" for cause, count in judgement.duplicates.items() if count)
+    console.print(f"repeated attempts by cause: {repeats or 'none'}", markup=False)
+    for promise, words in judgement.bounds.items():
+        console.print(f"  {promise}: {words}", markup=False)
+
+
+def _echo_json(content: object) -> None:
+    import msgspec
+
+    typer.echo(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
