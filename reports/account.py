@@ -55,5 +55,7 @@ def balance_of(account: Account) -> Balance:
 
 
 def _amount(account: Account, name: str) -> int | None:
-    value = getattr(account, name)
-    return len(value) if isinstance(value, tuple) else value
+    value: int | tuple[str, ...] | None = getattr(account, name)
+    if isinstance(value, tuple):
+        return len(set(value) - set(account.strangers))  # what nobody submitted is no part of this sum
+    return value

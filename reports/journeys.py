@@ -66,8 +66,8 @@ def _fates(judgement: Judgement) -> Mapping[str, str]:
     """What became of the tasks that never ended, in words."""
     if judgement.account is None:
         return {}
-    lost = dict.fromkeys(judgement.account.lost, "it was acknowledged, and is nowhere to be found: lost")
-    return lost | dict.fromkeys(judgement.account.stuck, "it is still not done, and nothing moves it: stuck")
+    lost = dict.fromkeys(judgement.account.lost, "lost: acknowledged, and nowhere to be found")
+    return lost | dict.fromkeys(judgement.account.stuck, "stuck: accepted, not ended, and nothing moves it")
 
 
 def _broken_by(judgement: Judgement) -> Mapping[str, tuple[str, ...]]:
@@ -87,10 +87,10 @@ def _broken_by(judgement: Judgement) -> Mapping[str, tuple[str, ...]]:
 
 
 def _journey(task: str, moments: Sequence[Moment], breaks: tuple[str, ...], fate: str, timeline: Timeline) -> Journey:
-    # The faults come from the plan as it really went; the same moments seen in the history would only say them twice.
-    own = sorted(
-        (moment for moment in moments if not moment.event.startswith("fault.")), key=lambda moment: moment.t_ns
-    )
+    ordered = sorted(moments, key=lambda moment: moment.t_ns)
+    # The faults come from the plan as it really went: the same moments seen in the history would only say them twice.
+    own = [moment for moment in ordered if moment.event != "final" and not moment.event.startswith("fault.")]
+    final = next((moment for moment in ordered if moment.event == "final"), None)
     left_out = max(0, len(own) - ROWS_HEAD - ROWS_TAIL)
     shown = own if not left_out else [*own[:ROWS_HEAD], *own[-ROWS_TAIL:]]
     if not shown:
@@ -100,8 +100,8 @@ def _journey(task: str, moments: Sequence[Moment], breaks: tuple[str, ...], fate
     rows += _fault_rows(timeline, first_ns, timeline.end_ns if fate else last_ns)
     rows.sort(key=lambda row: row.at_ns)
     rows = _with_pauses(rows)
-    if fate:
-        rows.append(_end_row(fate, first_ns, last_ns, timeline))
+    if fate or final is not None:
+        rows.append(_end_row(fate, final, first_ns, last_ns, timeline))
     return Journey(task, breaks, _with_thread(rows), left_out)
 
 
@@ -161,16 +161,20 @@ def _with_pauses(rows: Sequence[Row]) -> list[Row]:
     return out
 
 
-def _end_row(fate: str, first_ns: int, last_ns: int, timeline: Timeline) -> Row:
-    silence = duration((timeline.end_ns - last_ns) / NS_PER_S)
+def _end_row(fate: str, final: Moment | None, first_ns: int, last_ns: int, timeline: Timeline) -> Row:
+    """Where the task was when the run ended, and for how long nobody had seen it if it never ended itself."""
+    at_ns = timeline.end_ns if final is None else final.t_ns
+    told = "the run ends" if final is None else final.text
+    if fate:
+        told = f"{told}; {fate}, {duration((at_ns - last_ns) / NS_PER_S)} after it was last seen"
     return Row(
         kind="end",
-        text=f"The run ends, {silence} after it was last seen: {fate}.",
-        at_ns=timeline.end_ns,
-        offset=offset(timeline.end_ns, first_ns),
+        text=told,
+        at_ns=at_ns,
+        offset=offset(at_ns, first_ns),
         lane="lab",
         actor="lab",
-        letters=timeline.strikes_at(timeline.end_ns),
+        letters=timeline.strikes_at(at_ns),
     )
 
 

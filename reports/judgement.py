@@ -19,7 +19,11 @@ class Ruled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """Where every submission ended; a count is None where the system cannot say."""
+    """Where every submission ended; a count is None where nobody could say.
+
+    `strangers` are tasks that the system lists and nobody submitted (some may be in `stuck`, too); `contradiction` says why it does
+    not balance.
+    """
 
     submitted: int | None = None
     done: int | None = None
@@ -30,6 +34,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     never_accepted: int | None = None
     lost: tuple[str, ...] = ()
     stuck: tuple[str, ...] = ()
+    strangers: tuple[str, ...] = ()
+    contradiction: str = ""
     balanced: bool = False
 
 

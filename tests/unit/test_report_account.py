@@ -37,6 +37,12 @@ def test_a_sum_that_the_judge_calls_unbalanced_does_not_agree_even_if_the_counts
     assert not balance_of(Account(submitted=9, done=9, balanced=False)).agrees
 
 
+def test_a_stuck_task_that_nobody_submitted_is_no_part_of_the_sum() -> None:
+    balance = balance_of(Account(submitted=2, done=1, stuck=("a", "ghost"), strangers=("ghost",), balanced=True))
+
+    assert (balance.total, balance.agrees) == (2, True)
+
+
 def test_a_count_that_the_system_cannot_give_stays_unknown() -> None:
     balance = balance_of(Account(submitted=2, done=2, dead=None, balanced=True))
 

@@ -94,8 +94,19 @@ def test_a_stuck_task_lives_through_the_fault_and_is_still_there_when_the_run_en
             "end",
             "+17.800 s",
             (),
-            "The run ends, 17.8 s after it was last seen: it is still not done, and nothing moves it: stuck.",
+            "the run ends; stuck: accepted, not ended, and nothing moves it, 17.8 s after it was last seen",
         ),
+    ]
+
+
+def test_the_account_at_the_end_closes_a_journey_without_a_silence_before_it() -> None:
+    moments = (moment(1.0, "client", "submits"), moment(15.0, "lab", "the end: the account lists it as done", "final"))
+
+    (journey,) = journeys_of(Judgement(journeys={"a": moments}), QUIET)
+
+    assert [(row.kind, row.offset, row.text) for row in journey.rows] == [
+        ("event", "+0.000 s", "submits"),
+        ("end", "+14.000 s", "the end: the account lists it as done"),
     ]
 
 

@@ -11,11 +11,15 @@ from pathlib import Path
 import pytest
 
 import reports
-from reports.build import build_report, write_report
+from reports.build import build_report, sections_of, write_report
 from reports.embedding import printable, script_json
 from reports.matrix import Entry, Matrix, matrix_of
 from reports.reading import NotARun, find_runs, read_run
 from reports.ruling import Overall
+from scenarios.guarantees import Guarantee
+from scenarios.judge import judge
+from scenarios.policy import Policy
+from scenarios.rundir import RunDirectory
 from scenarios.verdict import Ruling
 from tests import samples
 
@@ -29,6 +33,38 @@ def charts_in(page: str) -> list[dict[str, object]]:
 
 def body_of(page: str) -> str:
     return page[page.index("<main") : page.index("</main>")]
+
+
+def test_what_the_judges_write_is_what_the_report_reads(tmp_path: Path) -> None:
+    directory = RunDirectory(samples.broken(tmp_path / "run"))
+    judged = judge(
+        directory.read_history(),
+        claims=[Guarantee.NO_LOST_TASK, Guarantee.EXACTLY_ONE_EFFECT],
+        policy=Policy(),
+        problems=(),
+    )
+    directory.write_verdicts(judged.to_json())
+
+    (section,) = sections_of([directory.path])
+
+    assert {promise.name: promise.group for promise in section.promises} == {
+        "no_lost_task": "broken",
+        "exactly_one_effect": "held",
+    }
+    assert section.overall == Overall(
+        Ruling.BROKEN, "naive broke 1 of the 2 promises it claims, under broker_killed: no_lost_task (1 witness)."
+    )
+    assert [(journey.task, journey.breaks, journey.rows[-1].text) for journey in section.journeys] == [
+        (
+            "task-0094",
+            ("no_lost_task",),
+            "the end (all healed, drained): the account lists it nowhere; "
+            "lost: acknowledged, and nowhere to be found, 10.1 s after it was last seen",
+        )
+    ]
+    assert section.balance is not None
+    assert section.balance.agrees
+    assert len(section.not_claimed) == len(Guarantee) - 2
 
 
 def test_only_its_own_script_and_style_may_run(tmp_path: Path) -> None:
