@@ -87,9 +87,10 @@ class Services:
 class ProcessSpec:
     """One operating-system process of a system under test.
 
-    `role` says what it does (`api`, `relay`, `worker`, `rescuer`, ...; faults are aimed at roles). `argv[0]` is an
-    absolute path or found on PATH. `env` is added to the lab's own environment. `runs_once`: a preparation (a migration)
-    that must exit 0 before the others start. `stop_signal` asks it to end gracefully.
+    `role` says what it does (`api`, `relay`, `worker`, `rescuer`, ...; faults are aimed at roles), `also` what else it
+    does: in a system without an outbox the API is the relay too. `argv[0]` is an absolute path or found on PATH. `env` is
+    added to the lab's own environment. `runs_once`: a preparation (a migration) that must exit 0 before the others start.
+    `stop_signal` asks it to end gracefully.
     """
 
     name: str
@@ -99,6 +100,12 @@ class ProcessSpec:
     cwd: Path | None = None
     runs_once: bool = False
     stop_signal: str = "SIGTERM"
+    also: tuple[str, ...] = ()
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """All that it does."""
+        return (self.role, *self.also)
 
 
 @runtime_checkable

@@ -70,6 +70,9 @@ class DegradeNetwork:
 
 Fault = KillProcess | PauseProcess | KillService | FailOverRedis | SwallowAck | WithholdConfirm | DegradeNetwork
 
+WAITING_FOR_TRAFFIC = (SwallowAck, WithholdConfirm)
+"""Faults that are armed first, and bite when the traffic they wait for comes."""
+
 NAMES: dict[type, str] = {
     KillProcess: "process_killed",
     PauseProcess: "process_paused",

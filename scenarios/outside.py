@@ -37,6 +37,7 @@ class Ledger:
     _keys: set[str] = field(default_factory=set)
     _fences: dict[str, int] = field(default_factory=dict)
     _arrivals: Counter[tuple[str, str]] = field(default_factory=Counter)
+    tasks_with_effect: set[str] = field(default_factory=set)
 
     def decide(self, request: Request) -> dict[str, object]:
         """The answer to one request; its event is on disk before the answer leaves."""
@@ -52,8 +53,10 @@ class Ledger:
         assert request.task is not None
         repeated = request.key is not None and request.key in self._keys
         accepted = not repeated and self._fence_is_current(f"task:{request.task}", request.fence)
-        if accepted and request.key is not None:
-            self._keys.add(request.key)
+        if accepted:
+            self.tasks_with_effect.add(request.task)
+            if request.key is not None:
+                self._keys.add(request.key)
         self.recorder.record(
             "effect" if accepted else "effect.rejected",
             actor=request.actor,
@@ -155,6 +158,11 @@ class OutsideServer:
         """How many have come to `point` by now."""
         with self._lock:
             return self._counts[point]
+
+    def tasks_with_effect(self) -> tuple[str, ...]:
+        """The tasks of which an effect was accepted, sorted."""
+        with self._lock:
+            return tuple(sorted(self._ledger.tasks_with_effect))
 
     def quiet_s(self) -> float:
         """Seconds since anybody last asked anything."""

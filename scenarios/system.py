@@ -7,6 +7,8 @@ from typing import Literal, Protocol, runtime_checkable
 from chaos.environment import ProcessSpec, ServiceName, Services
 from scenarios.guarantees import Guarantee
 from scenarios.history import Event
+from scenarios.policy import NO_POLICY as NO_POLICY
+from scenarios.policy import Policy as Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +91,6 @@ class Account:
     pending: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What the system says of its own limits; judges measure against it. Spelt in JSON as in docs/history.md.
-
-    `delays_s`: [least, most] seconds before each retry. `budget_s`: how long after healing the system may take to catch up.
-    """
-
-    attempts_max: int | None = None
-    delays_s: tuple[tuple[float, float], ...] | None = None
-    tolerance_s: float | None = None
-    budget_s: float | None = None
-    grace_s: float | None = None
-    window: Mapping[str, object] | None = None
-
-
 @runtime_checkable
 class System(Protocol):
     """A task system under test. Everything beyond this is an optional power, below."""
@@ -142,6 +129,27 @@ class Bounded(Protocol):
     policy: Policy
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What the lab has to know of a system's inner clocks, to wait and to aim long enough; seconds.
+
+    `quiet_s`: the longest that the system may rest although it still has something to do: when nothing has moved for that
+    long, the drain has ended, whatever is left. `lease_s`: how long a silent attempt keeps its task, `lock_s`: a silent leader
+    its lock; None where there is no such thing.
+    """
+
+    quiet_s: float = 10.0
+    lease_s: float | None = None
+    lock_s: float | None = None
+
+
+@runtime_checkable
+class Paced(Protocol):
+    """Power: the system states its pace."""
+
+    pace: Pace
+
+
 @runtime_checkable
 class Embeddable(Protocol):
     """Power: the system can run without any server, in a process of its own."""
@@ -150,9 +158,11 @@ class Embeddable(Protocol):
         """As `processes`, with nothing but `services.directory` to keep things in."""
 
 
-NO_POLICY = Policy()
-
-
 def policy_of(system: System) -> Policy:
     """What the system states, or nothing."""
     return system.policy if isinstance(system, Bounded) else NO_POLICY
+
+
+def pace_of(system: System) -> Pace:
+    """What the system states, or the defaults."""
+    return system.pace if isinstance(system, Paced) else Pace()

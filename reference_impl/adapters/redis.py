@@ -60,7 +60,7 @@ class RedisCache:
         def write() -> None:
             with self._client.pipeline(transaction=True) as commands:
                 commands.delete(key)
-                commands.hset(key, mapping=dict(fields.items()))  # type: ignore[arg-type] — its Mapping is invariant
+                commands.hset(key, mapping=dict(fields.items()))
                 commands.pexpire(key, _ms(expiry_s))
                 commands.execute()
 

@@ -1,0 +1,21 @@
+"""An acknowledgement is lost on its way."""
+
+from chaos.faults import SwallowAck
+from scenarios.guarantees import Guarantee
+from scenarios.scenario import AtStart, Between, Scenario, Strike, Workload
+
+SCENARIO = Scenario(
+    name="ack_lost",
+    story=(
+        "One acknowledgement of a worker never reaches RabbitMQ, and the worker's connection is cut. "
+        "The message comes again although its work is done: it must not be done twice."
+    ),
+    workload=Workload(tasks=80, rate_per_s=40, work_s=Between(0.01, 0.05)),
+    strikes=(Strike(SwallowAck("worker", nth=1), when=AtStart(), drawn={"nth": Between(5, 25)}),),
+    at_stake=(
+        Guarantee.NO_LOST_TASK,
+        Guarantee.NO_STUCK_TASK,
+        Guarantee.EXACTLY_ONE_EFFECT,
+        Guarantee.DUPLICATES_EXPLAINED,
+    ),
+)

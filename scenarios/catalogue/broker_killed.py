@@ -1,0 +1,25 @@
+"""The broker dies in mid-flow and comes back."""
+
+from chaos.faults import KillService
+from scenarios.guarantees import Guarantee
+from scenarios.scenario import Between, Effects, Scenario, Strike, Workload
+
+SCENARIO = Scenario(
+    name="broker_killed",
+    story=(
+        "RabbitMQ is killed while tasks flow in and out, and started again. "
+        "What was acknowledged must be done, what is delivered again must not be done again."
+    ),
+    workload=Workload(
+        tasks=120, rate_per_s=30, work_s=Between(0.01, 0.05), failing_once=8, failing_always=3, failing_for_good=3
+    ),
+    strikes=(Strike(KillService("rabbitmq"), when=Effects(count=Between(10, 40)), lasts_s=Between(0.2, 1.0)),),
+    at_stake=(
+        Guarantee.NO_LOST_TASK,
+        Guarantee.NO_STUCK_TASK,
+        Guarantee.EXACTLY_ONE_EFFECT,
+        Guarantee.DUPLICATES_EXPLAINED,
+        Guarantee.DEAD_LETTER_IF_EXHAUSTED,
+        Guarantee.RECOVERS_IN_TIME,
+    ),
+)

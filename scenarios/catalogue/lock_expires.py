@@ -1,0 +1,27 @@
+"""The leader is away for longer than its lock, and comes back believing that it leads."""
+
+from chaos.faults import PauseProcess
+from scenarios.guarantees import Guarantee
+from scenarios.scenario import Between, LeaderAtWork, Outlasting, Scenario, Strike, Workload
+
+SCENARIO = Scenario(
+    name="lock_expires",
+    story=(
+        "The leader of the sweep is paused, lock in hand, for longer than its Redis lock lasts; then it goes on. "
+        "Another leads by then: what the former one still writes must be refused."
+    ),
+    workload=Workload(tasks=60, rate_per_s=30, work_s=Between(0.01, 0.05)),
+    strikes=(
+        Strike(
+            PauseProcess(), when=LeaderAtWork(nth=Between(4, 8)), lasts_s=Outlasting("lock", times=Between(1.7, 2.5))
+        ),
+    ),
+    at_stake=(
+        Guarantee.FENCED_WRITES,
+        Guarantee.SINGLE_HOLDER,
+        Guarantee.NO_LOST_TASK,
+        Guarantee.NO_STUCK_TASK,
+        Guarantee.EXACTLY_ONE_EFFECT,
+        Guarantee.DUPLICATES_EXPLAINED,
+    ),
+)

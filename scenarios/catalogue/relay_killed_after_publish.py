@@ -1,0 +1,26 @@
+"""The relay dies between a publish and its confirm."""
+
+from chaos.faults import KillProcess, WithholdConfirm
+from scenarios.guarantees import Guarantee
+from scenarios.scenario import AtStart, Between, PreviousBit, Scenario, Strike, UntilNextBites, Workload
+
+SCENARIO = Scenario(
+    name="relay_killed_after_publish",
+    story=(
+        "Whoever publishes is cut off right after a publish: its confirm never comes back, nothing it writes arrives, and then it "
+        "is killed. What was accepted must still reach the broker; what reached it twice must be done once."
+    ),
+    workload=Workload(tasks=100, rate_per_s=40, work_s=Between(0.01, 0.05)),
+    strikes=(
+        Strike(
+            WithholdConfirm("relay", nth=1), when=AtStart(), lasts_s=UntilNextBites(), drawn={"nth": Between(10, 40)}
+        ),
+        Strike(KillProcess("relay"), when=PreviousBit(wait_s=Between(0.1, 0.4)), lasts_s=Between(0.3, 1.0)),
+    ),
+    at_stake=(
+        Guarantee.NO_LOST_TASK,
+        Guarantee.NO_STUCK_TASK,
+        Guarantee.EXACTLY_ONE_EFFECT,
+        Guarantee.DUPLICATES_EXPLAINED,
+    ),
+)

@@ -1,0 +1,257 @@
+"""One run: start the system, warm it up, storm, heal, calm, account. Leaves a run directory, which judges read, and nothing else."""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+from chaos.environment import Environment, Process, Services
+from chaos.errors import ChaosError, ProcessFailed
+from scenarios import nemesis
+from scenarios.clients import Clients
+from scenarios.drain import Drained, drain
+from scenarios.errors import RunFailed
+from scenarios.facts import describe_run
+from scenarios.fitting import processes_of, processes_to_link
+from scenarios.nemesis import Plan
+from scenarios.outside import OutsideServer
+from scenarios.rundir import RunDirectory, RunFacts
+from scenarios.scenario import Scenario
+from scenarios.strikes import Nemesis
+from scenarios.supervision import Supervisor
+from scenarios.system import Account, Accountable, Handlers, System, pace_of, policy_of
+from scenarios.trail import write_lost_acks, write_trail
+from tasklab import tasklab_probe
+from tasklab.tasklab_probe import Recorder
+
+READY_TIMEOUT_S = 30.0
+LOOK_S = 0.05
+MISS_AFTER_S = 10.0
+"""How long after the last submission a strike may still wait for its moment."""
+HEALTH_TIMEOUT_S = 20.0
+STOP_TIMEOUT_S = 5.0
+READ_ALL_S = 5.0
+BUDGET_S = 30.0
+"""For a system that states no budget of its own."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Run:
+    """A run while it goes on: what its phases, its strikes and its clients share."""
+
+    system: System
+    environment: Environment
+    directory: RunDirectory
+    plan: Plan
+    facts: RunFacts
+    say: Say
+    t0_ns: int
+    services: Services
+    recorder: Recorder
+    outside: OutsideServer
+    processes: dict[str, Process] = field(default_factory=dict)
+
+    def phase(self, name: str) -> None:
+        """Note that a phase begins."""
+        self.facts.phases_ns[name] = self.recorder.now_ns()
+        self.say(name)
+
+    def account(self) -> Account:
+        """What the system says of its tasks; of one that cannot say, what the outside resource has seen stands for done."""
+        if isinstance(self.system, Accountable):
+            return self.system.account(self.services)
+        return Account(done=self.outside.tasks_with_effect())
+
+
+def run(
+    scenario: Scenario, system: System, environment: Environment, *, seed: int, out: Path, repeat: str, say: Say
+) -> RunDirectory:
+    """Run the scenario against the system in a started environment; the run directory, for the judges.
+
+    What goes wrong with the lab's own work is kept in run.json as a problem: the run is then unknown, and says why.
+
+    Raises:
+        NotApplicable: the scenario's faults have nothing to strike here; nothing was run.
+        FileExistsError: `out` holds a run already.
+    """
+    namespace = f"lab_{uuid4().hex[:12]}"
+    services = environment.provision(namespace)
+    linked = processes_to_link(scenario, system, environment, services)
+    if linked:
+        services = environment.provision(namespace, linked=linked)
+    directory = RunDirectory(out)
+    directory.create()
+    t0_ns = time.monotonic_ns()
+    going_on = Run(
+        system=system,
+        environment=environment,
+        directory=directory,
+        plan=nemesis.plan(scenario, seed, attempts_max=policy_of(system).attempts_max or 1, pace=pace_of(system)),
+        facts=describe_run(scenario, system, environment, seed=seed, repeat=repeat),
+        say=say,
+        t0_ns=t0_ns,
+        services=services,
+        recorder=new_recorder(directory, "lab", t0_ns),
+        outside=OutsideServer(new_recorder(directory, "outside", t0_ns)),
+    )
+    directory.write_facts(going_on.facts)  # whatever happens from here on, it is known what was run
+    try:
+        _carry_out(going_on)
+    except (ChaosError, RunFailed) as error:
+        going_on.facts.problems.append(str(error))
+    finally:
+        going_on.facts.took_s = round(going_on.recorder.now_ns() / 1e9, 3)
+        directory.write_facts(going_on.facts)
+    going_on.facts.finished = True
+    directory.write_facts(going_on.facts)
+    return directory
+
+
+def new_recorder(directory: RunDirectory, name: str, t0_ns: int) -> Recorder:
+    """A history file of its own for one source of events."""
+    return Recorder(str(directory.path / f"history.{name}.jsonl"), name, t0_ns)
+
+
+def _carry_out(run: Run) -> None:
+    clients = Clients(
+        lambda: run.system.client(run.services),
+        new_recorder(run.directory, "client", run.t0_ns),
+        run.plan.scenario.workload.clients,
+    )
+    with ExitStack() as stack:
+        run.outside.start()
+        stack.callback(run.outside.stop)
+        run.phase("start")
+        stack.callback(_stop_processes, run)
+        _start_processes(run)
+        run.phase("warm-up")
+        _warm_up(run, clients)
+        healed, drained = _storm_and_calm(run, clients, stack)
+        run.phase("account")
+        clients.read_all(time.monotonic() + READ_ALL_S)
+        _write_final(run, drained, healed=healed)
+    write_trail(run.system, run.services, run.directory, run.t0_ns)
+    write_lost_acks(run.facts.strikes, clients.ids, run.directory, run.t0_ns)
+    run.phase("end")
+
+
+def _start_processes(run: Run) -> None:
+    handlers = Handlers(_probe_environment(run))
+    specs = processes_of(run.system, run.environment, run.services, handlers)
+    # Preparations first, one after the other; the rest all at once.
+    for spec in sorted(specs, key=lambda spec: not spec.runs_once):
+        process = run.environment.start_process(spec, log_directory=run.directory.logs)
+        if not spec.runs_once:
+            run.processes[spec.name] = process
+
+
+def _probe_environment(run: Run) -> dict[str, str]:
+    """The probe alone on the path of its process: nothing else of the lab's environment is visible to it."""
+    home = run.services.directory / "probe"
+    home.mkdir(parents=True, exist_ok=True)
+    probe = Path(tasklab_probe.__file__)
+    (home / probe.name).write_bytes(probe.read_bytes())
+    return {
+        "PYTHONPATH": str(home),
+        "PYTHONUNBUFFERED": "1",
+        "TASKLAB_RUN": str(run.directory.path.resolve()),
+        "TASKLAB_T0_NS": str(run.t0_ns),
+        "TASKLAB_OUTSIDE": run.outside.address,
+    }
+
+
+def _warm_up(run: Run, clients: Clients) -> None:
+    """Submit one task until it is accepted, and wait for its effect: only a consumer that consumes is ready."""
+    submit = nemesis.warm_up()
+    client = run.system.client(run.services)
+    deadline_s = time.monotonic() + READY_TIMEOUT_S
+    accepted = False
+    try:
+        while submit.task not in run.outside.tasks_with_effect():
+            _check_alive(run)
+            if time.monotonic() > deadline_s:
+                missing = "its effect never came" if accepted else f"no submission was accepted: {clients.last_detail}"
+                raise RunFailed(f"{run.system.name} was not ready within {READY_TIMEOUT_S:g} s: {missing}")
+            if not accepted:
+                accepted = clients.submit(client, submit, "warm-up").kind == "ok"
+            time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
+    finally:
+        client.close()
+
+
+def _check_alive(run: Run) -> None:
+    for name, process in run.processes.items():
+        if not process.is_alive():
+            tail = process.log.read_text(errors="replace")[-2000:]
+            raise ProcessFailed(name, f"ended at start with exit code {process.exit_code()}", process.log, tail)
+
+
+def _storm_and_calm(run: Run, clients: Clients, stack: ExitStack) -> tuple[bool, Drained]:
+    """The faults by plan, then the wait for everything to come to its end; whether all was healed, and how the drain ended."""
+    nemesis_at_work = Nemesis(run, run.plan.strikes, run.say)
+    supervisor = Supervisor(run.environment, run.processes, run.recorder, nemesis_at_work.holds_down, run.say)
+    stack.callback(clients.stop)
+    stack.enter_context(supervisor)
+    run.phase("storm")
+    with nemesis_at_work:
+        clients.start(run.plan.arrivals)
+        try:
+            _await_end_of_storm(clients, nemesis_at_work)
+        finally:
+            run.facts.strikes = [course.facts() for course in nemesis_at_work.courses]
+    run.facts.strikes = [course.facts() for course in nemesis_at_work.courses]
+    run.facts.problems += nemesis_at_work.problems()
+    run.phase("calm")
+    run.environment.check_health(HEALTH_TIMEOUT_S)
+    policy = policy_of(run.system)
+    drained = drain(
+        run.account,
+        run.outside,
+        clients.outcomes,
+        quiet_s=pace_of(run.system).quiet_s,
+        budget_s=policy.budget_s or BUDGET_S,
+    )
+    run.say(f"drained after {drained.took_s:.1f} s: {drained.how}")
+    clients.stop()
+    if supervisor.problem:
+        run.facts.problems.append(supervisor.problem)
+    return not run.facts.problems, drained
+
+
+def _await_end_of_storm(clients: Clients, nemesis_at_work: Nemesis) -> None:
+    while not clients.finished():
+        time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
+    miss_at_s = time.monotonic() + MISS_AFTER_S
+    while not nemesis_at_work.over():
+        if time.monotonic() > miss_at_s:
+            nemesis_at_work.give_up()
+        time.sleep(LOOK_S)
+
+
+def _write_final(run: Run, drained: Drained, *, healed: bool) -> None:
+    account = drained.account if isinstance(run.system, Accountable) else Account()
+    run.recorder.append(
+        {
+            "t_ns": run.recorder.now_ns(),
+            "actor": "lab",
+            "event": "final",
+            "healed": healed,
+            "caught_up": drained.caught_up,
+            "done": account.done,
+            "dead": account.dead,
+            "cancelled": account.cancelled,
+            "expired": account.expired,
+            "pending": account.pending,
+            "detail": drained.how,
+        }
+    )
+
+
+def _stop_processes(run: Run) -> None:
+    """All are asked at once in effect: each is given its time, and none is left."""
+    for process in reversed(list(run.processes.values())):
+        run.environment.stop_process(process, timeout_s=STOP_TIMEOUT_S)

@@ -1,0 +1,217 @@
+"""The reference task system as a system under test: it claims to keep every promise that is judged so far."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Engine, select
+
+from chaos.environment import ProcessSpec, ServiceName, Services
+from reference_impl.bootstrap import open_database
+from reference_impl.schema import audit, dead_letters, tasks
+from reference_impl.settings import Settings, environment_of
+from reference_impl.task import TaskState
+from scenarios.guarantees import Guarantee
+from scenarios.history import Event
+from scenarios.policy import Policy
+from scenarios.system import Account, Client, Handlers, Pace
+from scenarios.systems.http_client import HttpClient
+
+INSIDE = "scenarios.systems.reference_inside"
+US_TO_NS = 1000
+
+# Small enough for a scenario of seconds, each with a margin over what it guards (reference_impl.settings says which).
+LAB = Settings(
+    handlers=f"{INSIDE}:handle",
+    leader_jobs=f"{INSIDE}:leader_jobs",
+    observer=f"{INSIDE}:watcher",
+    worker_slots=2,
+    lease_s=2.0,
+    heartbeat_s=0.4,
+    attempts_max=4,
+    delay_min_s=0.2,
+    delay_max_s=2.0,
+    relay_idle_s=0.02,
+    relay_claim_s=3.0,
+    confirm_timeout_s=2.0,
+    sweep_s=0.25,
+    lock_ttl_s=1.5,
+    undelivered_after_s=5.0,
+    io_timeout_s=2.0,
+    new_tasks_per_minute=1000,
+    drain_s=3.0,
+)
+
+LISTS = {
+    TaskState.SUCCEEDED: "done",
+    TaskState.DEAD: "dead",
+    TaskState.FAILED: "dead",
+    TaskState.CANCELLED: "cancelled",
+    TaskState.EXPIRED: "expired",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The plug-in; `settings` are those of every process, but for its addresses and its name."""
+
+    name: str = "reference"
+    settings: Settings = LAB
+    workers: int = 2
+    needs: frozenset[ServiceName] = frozenset({"mysql", "redis", "rabbitmq"})
+    claims: frozenset[Guarantee] = field(
+        default=frozenset(
+            {
+                Guarantee.NO_LOST_TASK,
+                Guarantee.NO_STUCK_TASK,
+                Guarantee.NO_PHANTOM_TASK,
+                Guarantee.EXACTLY_ONE_EFFECT,
+                Guarantee.EFFECT_AT_MOST_ONCE,
+                Guarantee.DUPLICATES_EXPLAINED,
+                Guarantee.LEGAL_TRANSITIONS,
+                Guarantee.DEAD_LETTER_IF_EXHAUSTED,
+                Guarantee.SINGLE_HOLDER,
+                Guarantee.FENCED_WRITES,
+                Guarantee.STATUS_TRUTHFUL,
+                Guarantee.RECOVERS_IN_TIME,
+            }
+        )
+    )
+
+    @property
+    def policy(self) -> Policy:
+        """What the settings promise."""
+        retry = self.settings.retry_policy
+        return Policy(
+            attempts_max=retry.attempts_max,
+            delays_s=tuple(retry.bounds_s(attempt) for attempt in range(1, retry.attempts_max)),
+            tolerance_s=1.0,
+            budget_s=20.0,
+        )
+
+    @property
+    def pace(self) -> Pace:
+        """The sweeper's patience is the longest rest: after it, and a sweep or two, nothing is left to come."""
+        longest_s = max(self.settings.undelivered_after_s, self.settings.lease_s) + 2.0
+        return Pace(quiet_s=longest_s, lease_s=self.settings.lease_s, lock_s=self.settings.lock_ttl_s)
+
+    def processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
+        """Migration, API, relay, workers, and two rescuers of which one leads."""
+        roles = [("api", "api"), ("relay", "relay")]
+        roles += [(f"worker-{number}", "worker") for number in range(1, self.workers + 1)]
+        roles += [("rescuer-1", "rescuer"), ("rescuer-2", "rescuer")]
+        migration = self._process("migration", "migrate", services, handlers, runs_once=True)
+        return [migration, *(self._process(name, role, services, handlers) for name, role in roles)]
+
+    def embedded_processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
+        """Everything in one process, on a SQLite file."""
+        settings = _change(
+            self.settings,
+            name="embedded",
+            database_url=_database_url(services),
+            http_port=services.http_port,
+        )
+        environment = {**handlers.environment_of("embedded"), **environment_of(settings)}
+        return [
+            ProcessSpec(
+                "embedded", "embedded", _argv("embedded"), environment, also=("api", "relay", "worker", "rescuer")
+            )
+        ]
+
+    def client(self, services: Services) -> Client:
+        """A user of the HTTP API."""
+        return HttpClient(f"http://127.0.0.1:{services.http_port}")
+
+    def account(self, services: Services) -> Account:
+        """The task rows, by state."""
+        lists: dict[str, list[str]] = {name: [] for name in ("done", "dead", "cancelled", "expired", "pending")}
+        for row in _rows(services, select(tasks.c.payload, tasks.c.status)):
+            lists[LISTS.get(TaskState(row.status), "pending")].append(_task(row.payload))
+        return Account(**{name: tuple(sorted(names)) for name, names in lists.items()})
+
+    def trail(self, services: Services) -> Sequence[Event]:
+        """The audit table, and the dead letters."""
+        moves = _rows(
+            services, select(audit, tasks.c.payload).join(tasks, tasks.c.id == audit.c.task_id).order_by(audit.c.id)
+        )
+        letters = _rows(
+            services, select(dead_letters, tasks.c.payload).join(tasks, tasks.c.id == dead_letters.c.task_id)
+        )
+        return [*map(_state_event, moves), *map(_dead_event, letters)]
+
+    def _process(
+        self, name: str, role: str, services: Services, handlers: Handlers, *, runs_once: bool = False
+    ) -> ProcessSpec:
+        world = services.as_seen_by(name)
+        assert world.mysql is not None, "the environment offers what the system needs"
+        assert world.redis is not None, "the environment offers what the system needs"
+        assert world.rabbitmq is not None, "the environment offers what the system needs"
+        settings = _change(
+            self.settings,
+            name=name,
+            database_url=world.mysql.url,
+            broker_url=world.rabbitmq.url,
+            cache_url=world.redis.url,
+            sentinels=",".join(f"{host}:{port}" for host, port in world.redis.sentinels),
+            sentinel_primary=world.redis.primary_name,
+            prefix=f"{services.namespace}.",
+            http_port=services.http_port,
+        )
+        environment = {**handlers.environment_of(name), **environment_of(settings)}
+        return ProcessSpec(name, role, _argv(role), environment, runs_once=runs_once)
+
+
+def _argv(role: str) -> list[str]:
+    return [sys.executable, "-m", "reference_impl", role]
+
+
+def _change(settings: Settings, **changes: Any) -> Settings:
+    return Settings(**{**{name: getattr(settings, name) for name in settings.__struct_fields__}, **changes})
+
+
+def _database_url(services: Services) -> str:
+    return services.mysql.url if services.mysql else f"sqlite:///{services.directory / 'reference.db'}"
+
+
+def _rows(services: Services, statement: Any) -> Sequence[Any]:
+    """Through an engine of the lab's own, so that no pool of the system under test is touched."""
+    engine: Engine = open_database(Settings(database_url=_database_url(services), pool_size=1))
+    try:
+        with engine.connect() as connection:
+            return connection.execute(statement).all()
+    finally:
+        engine.dispose()
+
+
+def _task(payload: str) -> str:
+    return str(json.loads(payload)["task"])
+
+
+def _state_event(row: Any) -> Event:
+    return Event(
+        event="state",
+        actor="database",
+        t_ns=row.at_us * US_TO_NS,
+        task=_task(row.payload),
+        from_=row.from_status,
+        to=row.to_status,
+        fence=row.fence,
+        attempt=row.attempt,
+        detail=row.actor,
+    )
+
+
+def _dead_event(row: Any) -> Event:
+    return Event(
+        event="dead",
+        actor="database",
+        t_ns=row.created_us * US_TO_NS,
+        task=_task(row.payload),
+        attempts=row.attempts,
+        reason=row.reason,
+    )
+
+
+system = Reference()

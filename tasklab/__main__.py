@@ -1,0 +1,62 @@
+"""The command line: `tasklab`, or `python -m tasklab`. Commands are in `commands/`, one a file."""
+
+import signal
+import sys
+
+import typer
+
+from tasklab import __version__
+from tasklab.commands.check import check
+from tasklab.commands.demo import demo
+from tasklab.commands.doctor import doctor
+from tasklab.commands.list_names import list_names
+from tasklab.commands.report import report
+from tasklab.commands.run import run
+
+EPILOG = """Exit codes: 0 all claimed promises held · 1 a promise is broken · 2 wrong usage · 3 unknown: the lab could not tell
+(a service did not start, a fault did not bite or heal, too little work, a malformed history)."""
+
+app = typer.Typer(
+    name="tasklab",
+    help="A reliability test lab for asynchronous task systems: it runs yours in a world it controls, breaks that world on "
+    "purpose, records what every task went through, and judges the record.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(epilog=EPILOG)(run)
+app.command()(demo)
+app.command("list")(list_names)
+app.command(epilog=EPILOG)(check)
+app.command()(report)
+app.command()(doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"tasklab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Options before any command."""
+
+
+def main() -> None:
+    """Run the command line; ends the process."""
+    # SIGTERM as Ctrl-C: whoever ends the lab politely gets everything cleaned up.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        app()
+    except KeyboardInterrupt:
+        print("interrupted; everything that was started has been ended", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

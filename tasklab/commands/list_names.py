@@ -1,0 +1,73 @@
+"""`tasklab list`: what there is to choose from."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Kind(StrEnum):
+    """What can be listed."""
+
+    SCENARIOS = "scenarios"
+    SYSTEMS = "systems"
+    FAULTS = "faults"
+    GUARANTEES = "guarantees"
+
+
+def list_names(
+    kind: Annotated[Kind, typer.Argument(metavar="scenarios|systems|faults|guarantees", help="What to list.")],
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: a list of {name, says}.")] = False,
+) -> None:
+    """List scenarios, systems, faults or guarantees, with a sentence each."""
+    entries = _ENTRIES[kind]()
+    if as_json:
+        import msgspec
+
+        print(msgspec.json.format(msgspec.json.encode([{"name": n, "says": s} for n, s in entries]), indent=2).decode())
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for name, sentence in entries:
+        table.add_row(Text(name, style="bold"), Text(sentence))
+    Console().print(table)
+
+
+def _scenarios() -> list[tuple[str, str]]:
+    from scenarios.lookup import find_scenario, scenario_names
+
+    return [(name, find_scenario(name).story) for name in scenario_names()]
+
+
+def _systems() -> list[tuple[str, str]]:
+    from scenarios.lookup import find_system, system_names
+
+    entries = []
+    for name in system_names():
+        system = find_system(name)
+        needs = ", ".join(sorted(system.needs)) or "nothing"
+        entries.append((name, f"needs {needs}; claims {len(system.claims)} promises"))
+    return entries
+
+
+def _faults() -> list[tuple[str, str]]:
+    from chaos.faults import NAMES
+
+    return [(name, (kind.__doc__ or "").split("\n")[0]) for kind, name in NAMES.items()]
+
+
+def _guarantees() -> list[tuple[str, str]]:
+    from scenarios.guarantees import Guarantee
+
+    return [(guarantee.value, guarantee.sentence) for guarantee in Guarantee]
+
+
+_ENTRIES = {
+    Kind.SCENARIOS: _scenarios,
+    Kind.SYSTEMS: _systems,
+    Kind.FAULTS: _faults,
+    Kind.GUARANTEES: _guarantees,
+}

@@ -1,0 +1,52 @@
+"""What commands have in common on the terminal: progress, verdicts in words, exit codes, errors in one sentence."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import typer
+
+EXIT_HELD, EXIT_BROKEN, EXIT_USAGE, EXIT_UNKNOWN = 0, 1, 2, 3
+
+STYLE_OF_EXIT = {EXIT_HELD: "green", EXIT_BROKEN: "red", EXIT_UNKNOWN: "yellow"}
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The exit code of several runs together: a break outweighs what is unknown, and that what held; of none: unknown."""
+    found = set(codes)
+    for code in (EXIT_BROKEN, EXIT_UNKNOWN, EXIT_HELD):
+        if code in found:
+            return code
+    return EXIT_UNKNOWN
+
+
+class Progress:
+    """Says on standard error what is going on, with the seconds since it began; standard output is for results."""
+
+    def __init__(self) -> None:
+        self._began_s = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        """One line."""
+        print(f"{time.monotonic() - self._began_s:7.1f} s  {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turns what the caller got wrong into one sentence and exit code 2, what the lab could not do into exit code 3."""
+    from chaos.errors import ChaosError
+    from scenarios.errors import NotApplicable, RunFailed, UnknownName
+
+    try:
+        yield
+    except (UnknownName, FileExistsError) as error:
+        fail(str(error), EXIT_USAGE)
+    except (ChaosError, NotApplicable, RunFailed) as error:
+        fail(f"unknown: {error}", EXIT_UNKNOWN)
+
+
+def fail(why: str, code: int) -> None:
+    """End with one sentence on standard error."""
+    print(f"tasklab: {why}", file=sys.stderr)
+    raise typer.Exit(code)

@@ -1,0 +1,214 @@
+"""`tasklab run`: scenarios against a system, judged, with a report each."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from random import SystemRandom
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tasklab.commands.output import (
+    EXIT_UNKNOWN,
+    EXIT_USAGE,
+    STYLE_OF_EXIT,
+    Progress,
+    explained,
+    fail,
+    worst,
+)
+from tasklab.commands.worlds import EnvironmentName, make_environment
+
+if TYPE_CHECKING:
+    from chaos.environment import Environment
+    from scenarios.judge import Judgement
+    from scenarios.scenario import Scenario
+    from scenarios.system import System
+
+SEED_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A run that is over: where it is, and what the judges said; without a judgement it was not applicable, and `why` tells."""
+
+    scenario: str
+    system: str
+    environment: str
+    seed: int
+    directory: Path | None
+    report: Path | None
+    judgement: "Judgement | None"
+    why: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """Of this run alone."""
+        return EXIT_UNKNOWN if self.judgement is None else self.judgement.exit_code
+
+    def to_json(self) -> dict[str, object]:
+        """For --json."""
+        said = {} if self.judgement is None else self.judgement.to_json()
+        return {
+            "scenario": self.scenario,
+            "system": self.system,
+            "environment": self.environment,
+            "seed": self.seed,
+            "directory": self.directory and str(self.directory),
+            "report": self.report and str(self.report),
+            "why": self.why,
+            **said,
+            "exit_code": self.exit_code,
+        }
+
+
+def run(
+    scenarios: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SCENARIO…",
+            help="Names from `tasklab list scenarios`, or package.module:ATTRIBUTE for one of your own.",
+        ),
+    ],
+    system: Annotated[
+        str,
+        typer.Option(help="A name from `tasklab list systems`, or package.module:attribute of your own plug-in."),
+    ] = "reference",
+    environment: Annotated[
+        EnvironmentName,
+        typer.Option(
+            help="local: real services that the lab starts for itself; embedded: no server, the system in one process."
+        ),
+    ] = EnvironmentName.LOCAL,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=SEED_MAX, help="Decides everything that is left to chance. Default: drawn, and printed."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Holds the run directories, SCENARIO-SYSTEM-SEED each. Default: runs/DATE-TIME."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False,
+) -> None:
+    """Run scenarios against a system: break its world on purpose, and judge what became of every task.
+
+    Example: tasklab run broker_killed worker_killed_after_effect --system reference --seed 7
+    """
+    with explained():
+        from scenarios.lookup import find_scenario, find_system
+
+        chosen = [find_scenario(name) for name in scenarios]
+        plugin = find_system(system)
+        drawn = SystemRandom().randrange(SEED_MAX) if seed is None else seed
+        say = Progress()
+        say(f"seed {drawn}")
+        place = out or default_place()
+        with make_environment(environment, plugin) as world:
+            say_started(world, say)
+            judged = [
+                run_one(scenario, name, plugin, system, world, seed=drawn, place=place, say=say)
+                for scenario, name in zip(chosen, scenarios, strict=True)
+            ]
+    if as_json:
+        print_json(judged)
+    else:
+        for one in judged:
+            print_judged(one)
+    raise typer.Exit(worst(one.exit_code for one in judged))
+
+
+def default_place() -> Path:
+    """A new directory for the runs of this moment."""
+    return Path("runs") / datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+
+
+def say_started(world: "Environment", say: Progress) -> None:
+    """How long each service took."""
+    if world.startup_s:
+        parts = ", ".join(f"{service} {seconds:.1f} s" for service, seconds in sorted(world.startup_s.items()))
+        say(f"services are up: {parts}")
+
+
+def run_one(
+    scenario: "Scenario",
+    scenario_name: str,
+    plugin: "System",
+    system_name: str,
+    world: "Environment",
+    *,
+    seed: int,
+    place: Path,
+    say: Progress,
+) -> Judged:
+    """One run, judged and reported; a scenario that has nothing to strike here is no run."""
+    from reports.build import write_report
+    from scenarios.errors import NotApplicable
+    from scenarios.judging import judge_run
+    from scenarios.rundir import REPORT_FILE
+    from scenarios.runner import run as run_scenario
+
+    directory = place / f"{scenario.name}-{plugin.name}-{seed}"
+    repeat = f"tasklab run {scenario_name} --system {system_name} --environment {world.name} --seed {seed}"
+    say(f"{scenario.name} × {plugin.name}: {repeat}")
+    try:
+        finished = run_scenario(
+            scenario, plugin, world, seed=seed, out=directory, repeat=repeat, say=lambda text: say(f"  {text}")
+        )
+    except NotApplicable as error:
+        say(f"  not applicable: {error}")
+        return Judged(scenario.name, plugin.name, world.name, seed, None, None, None, str(error))
+    judgement = judge_run(finished)
+    report = write_report([directory], directory / REPORT_FILE)
+    return Judged(scenario.name, plugin.name, world.name, seed, directory, report, judgement)
+
+
+def print_json(judged: list[Judged]) -> None:
+    """All runs as one document."""
+    import msgspec
+
+    document = {"runs": [one.to_json() for one in judged], "exit_code": worst(one.exit_code for one in judged)}
+    print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+
+
+def print_judged(one: Judged) -> None:
+    """A run's verdicts as a table, with what a person does next."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    console.print()
+    if one.judgement is None:
+        console.print(Text(f"{one.scenario} × {one.system}: unknown, not applicable: {one.why}", style="yellow"))
+        return
+    table = Table(title=f"{one.scenario} × {one.system}, seed {one.seed}", title_justify="left", expand=False)
+    table.add_column("promise")
+    table.add_column("verdict")
+    table.add_column("reason", overflow="fold")
+    styles = {"held": "green", "broken": "red", "unknown": "yellow"}
+    for verdict in one.judgement.verdicts:
+        ruling = verdict.ruling.value if verdict.exercised or verdict.ruling != "held" else "held (not exercised)"
+        table.add_row(verdict.guarantee.value, Text(ruling, style=styles[verdict.ruling.value]), Text(verdict.reason))
+    console.print(table)
+    for problem in one.judgement.problems:
+        console.print(Text(f"problem: {problem}", style="yellow"))
+    account = one.judgement.to_json()["account"]
+    console.print(Text(f"account: {_account_in_words(account)}"))
+    console.print(Text(f"report:  {one.report}"))
+    console.print(Text(f"verdict: {_sentence(one.exit_code)}", style=STYLE_OF_EXIT[one.exit_code]))
+
+
+def _account_in_words(account: object) -> str:
+    assert isinstance(account, dict), "the judge writes the account as an object"
+    parts = [f"{len(value) if isinstance(value, (list, tuple)) else value} {name}" for name, value in account.items()]
+    return ", ".join(part for part in parts if not part.startswith(("0 ", "True", "False")))
+
+
+def _sentence(exit_code: int) -> str:
+    return {0: "every claimed promise held", 1: "a claimed promise is broken", 3: "unknown: the lab could not tell"}[
+        exit_code
+    ]
