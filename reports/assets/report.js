@@ -338,12 +338,12 @@
     });
   }
 
-  // On paper: light colours, charts as wide as the page, journeys open
+  // On paper: light colours, charts as wide as the page, and the first journeys open; whoever wants more on paper opens it before printing
 
   let opened = [];
   addEventListener("beforeprint", () => {
     document.documentElement.classList.add("printing");
-    opened = all("details:not([open]):not(.numbers):not(.run)").filter((box) => !box.closest("details.run:not([open])"));
+    opened = all(".run-body > details.journey:not([open])").filter((box) => !box.closest("details.run:not([open])"));
     for (const box of opened) box.open = true;
     for (const charts of all(".charts")) if (!charts.closest("details.run:not([open])")) draw(charts, PRINT_WIDTH);
   });
