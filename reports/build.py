@@ -1,6 +1,6 @@
 """Run directories → one self-contained HTML file: the only module of this package that others call."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,13 +25,17 @@ from scenarios.verdict import Ruling
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A row of the verdict table; `group` is the ruling, with what was held without being exercised apart."""
+    """A row of the verdict table; `group` is the ruling, with what was held without being exercised apart.
+
+    `at_stake`: the scenario is made to break this promise in particular.
+    """
 
     name: str
     sentence: str
     group: str
     ruled: Ruled
     bound: str
+    at_stake: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +138,8 @@ def _section(anchor: str, run: Run, dots_max: int) -> Section:
         run=run,
         timeline=timeline,
         overall=overall(run, timeline),
-        promises=_promises(judgement.verdicts, bounds) if judgement else (),
-        not_claimed=_promises(judgement.not_claimed, bounds) if judgement else (),
+        promises=_promises(judgement.verdicts, bounds, run.facts.at_stake) if judgement else (),
+        not_claimed=_promises(judgement.not_claimed, bounds, run.facts.at_stake) if judgement else (),
         balance=balance_of(judgement.account) if judgement and judgement.account else None,
         series=series_of(run.recorded.history, timeline.end_ns, dots_max=dots_max),
         journeys=journeys,
@@ -148,12 +152,15 @@ _SENTENCES = {str(guarantee): guarantee.sentence for guarantee in Guarantee}
 _GROUPS = ("broken", "unknown", "held", "held (not exercised)")
 
 
-def _promises(verdicts: Mapping[str, Ruled], bounds: Mapping[str, str]) -> tuple[Promise, ...]:
+def _promises(
+    verdicts: Mapping[str, Ruled], bounds: Mapping[str, str], at_stake: Collection[str]
+) -> tuple[Promise, ...]:
+    """The rows of a verdict table: bad news first, and what the scenario is about before the rest."""
     rows = [
-        Promise(name, _SENTENCES.get(name, ""), _group_of(ruled), ruled, bounds.get(name, ""))
+        Promise(name, _SENTENCES.get(name, ""), _group_of(ruled), ruled, bounds.get(name, ""), name in at_stake)
         for name, ruled in verdicts.items()
     ]
-    return tuple(sorted(rows, key=lambda row: _GROUPS.index(row.group)))
+    return tuple(sorted(rows, key=lambda row: (_GROUPS.index(row.group), not row.at_stake)))
 
 
 def _group_of(ruled: Ruled) -> str:

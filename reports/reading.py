@@ -26,7 +26,7 @@ class Run:
 
 
 def find_runs(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """The run directories among `paths`; a directory that only holds runs stands for all of them, in the order of their names.
+    """The run directories among `paths`; a directory that only holds runs, or directories of runs, stands for all of them.
 
     Raises:
         NotARun: one of them is neither.
@@ -39,7 +39,7 @@ def _runs_at(path: Path) -> Iterable[Path]:
         return (path,)
     if not path.is_dir():
         raise NotARun(f"{path} is not a directory" if path.exists() else f"{path} does not exist")
-    within = sorted(file.parent for file in path.glob(f"*/{RUN_FILE}"))
+    within = sorted(file.parent for depth in ("*", "*/*") for file in path.glob(f"{depth}/{RUN_FILE}"))
     if not within:
         raise NotARun(f"{path} holds no run: there is no {RUN_FILE} in it")
     return within

@@ -109,6 +109,7 @@ def facts_of(system: str, scenario: str = "broker_killed", **changes: object) ->
         "argv": ["tasklab", "run", scenario, "--system", system, "--seed", "7"],
         "story": STORY,
         "claims": list(CLAIMS),
+        "at_stake": ["no_stuck_task", "no_lost_task"],
         "policy": {"attempts_max": 5, "budget_s": 20.0},
         "versions": {
             "tasklab": "0.1.0",

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tasklab.commands.output import EXIT_USAGE
+
 if TYPE_CHECKING:
     from reports.build import Section
 
@@ -41,7 +43,7 @@ def report(
         write_whole(file, render(sections).encode("utf-8", errors="replace"))
     except (NotARun, OSError) as error:
         typer.echo(f"tasklab report: {error}", err=True)
-        raise typer.Exit(2) from error
+        raise typer.Exit(EXIT_USAGE) from error
     typer.echo(_as_json(file, sections) if as_json else _as_text(file, sections))
 
 

@@ -175,9 +175,10 @@ def test_a_run_that_recorded_nothing_still_has_a_report(tmp_path: Path) -> None:
 
 def test_a_directory_of_runs_stands_for_its_runs(tmp_path: Path) -> None:
     second, first = samples.broken(tmp_path / "b"), samples.held(tmp_path / "a")
+    third = samples.undecided(tmp_path / "c" / "deeper")
     (tmp_path / "unrelated").mkdir()
 
-    assert find_runs([tmp_path, first]) == (first, second)
+    assert find_runs([tmp_path, first]) == (first, second, third)
 
 
 def test_a_path_without_a_run_is_named(tmp_path: Path) -> None:
