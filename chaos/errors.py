@@ -3,6 +3,7 @@
 ChaosError
 ├── ServiceUnavailable    a service binary is missing, a service did not start, or died at start
 ├── ProcessFailed         a process of the system under test ended when it should run
+├── WardenLost            the lab's own warden process ended, and with it all that it held
 ├── FaultDidNotBite       the fault was asked for, and nothing shows that it took effect
 └── FaultDidNotHeal       the fault was lifted, and its target is still not healthy
 """
@@ -31,6 +32,15 @@ class ProcessFailed(ChaosError):
         super().__init__(f"process {process}: {why}{where}" + (f"\nits last words:\n{log_tail}" if log_tail else ""))
         self.process = process
         self.log_tail = log_tail
+
+
+class WardenLost(ChaosError):
+    """The process that holds all services and systems under test is gone; nothing of the lab runs any more."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the lab's warden process ended, and with it every service and process of this lab: was it killed?"
+        )
 
 
 class FaultDidNotBite(ChaosError):

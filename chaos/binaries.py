@@ -1,0 +1,146 @@
+"""Which server programs this machine has: where they are, their versions, and how to get what is missing."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.environment import ServiceName
+from chaos.errors import ServiceUnavailable
+
+VERSION_TIMEOUT_S = 10.0
+DEBIAN = "apt-get install mariadb-server redis-server redis-sentinel rabbitmq-server"
+TOXIPROXY = "go install github.com/Shopify/toxiproxy/v2/cmd/server@latest, then link it as toxiproxy-server on PATH"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A server program the lab may start, under the names by which distributions know it.
+
+    `service`: for which service it is needed; None: for faults on the network. `version`: the argument that makes it print
+    its version and end, or None where there is no cheap one.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    service: ServiceName | None
+    version: str | None
+    remedy: str = DEBIAN
+
+
+PROGRAMS: tuple[Program, ...] = (
+    Program("mariadbd", ("mariadbd", "mysqld"), "mysql", "--version"),
+    Program("mariadb-install-db", ("mariadb-install-db", "mysql_install_db"), "mysql", None),
+    Program("redis-server", ("redis-server",), "redis", "--version"),
+    Program("rabbitmq-server", ("rabbitmq-server",), "rabbitmq", None),
+    Program("epmd", ("epmd",), "rabbitmq", None),
+    Program("erl", ("erl",), "rabbitmq", None),
+    Program("toxiproxy-server", ("toxiproxy-server",), None, "-version", TOXIPROXY),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One program as this machine has it; `path` None: it is missing."""
+
+    program: Program
+    path: Path | None
+    version: str
+
+
+def search_path() -> str:
+    """Where programs are looked for: PATH, the directories of system services, and beside the Python that runs."""
+    return os.pathsep.join(
+        [os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin", str(Path(sys.executable).parent)]
+    )
+
+
+def find(name: str) -> Path | None:
+    """The program of that name in `PROGRAMS`, or None."""
+    program = next(program for program in PROGRAMS if program.name == name)
+    for alias in program.names:
+        found = shutil.which(alias, path=search_path())
+        if found:
+            return Path(found)
+    return None
+
+
+def require(service: str, name: str) -> Path:
+    """The program of that name.
+
+    Raises:
+        ServiceUnavailable: it is missing; says how to get it.
+    """
+    path = find(name)
+    if path is None:
+        program = next(program for program in PROGRAMS if program.name == name)
+        wanted = " or ".join(program.names)
+        raise ServiceUnavailable(service, f"no {wanted} on this machine; to get it: {program.remedy}")
+    return path
+
+
+def missing_for(service: ServiceName) -> list[Program]:
+    """The programs that a service needs and this machine has not."""
+    return [
+        program
+        for program in PROGRAMS
+        if program.service == service
+        and find(program.name) is None
+        and not (program.name == "mariadb-install-db" and _initializes_itself())
+    ]
+
+
+def inventory() -> list[Found]:
+    """Every program, found or not, with its version: what `tasklab doctor` shows."""
+    found = []
+    for program in PROGRAMS:
+        path = find(program.name)
+        found.append(Found(program, path, _version(program, path) if path else ""))
+    return found
+
+
+def _initializes_itself() -> bool:
+    """MySQL's own server needs no second program to make its data directory."""
+    server = find("mariadbd")
+    return server is not None and not is_mariadb(server)
+
+
+def is_mariadb(server: Path) -> bool:
+    """Whether a mysqld is MariaDB's; the two are started differently."""
+    return "MariaDB" in _ask([str(server), "--no-defaults", "--version"])
+
+
+def rabbitmq_home(server: Path) -> Path | None:
+    """The directory with RabbitMQ's own `sbin` and `plugins`, or None where it is laid out in an unknown way.
+
+    Distributions put a wrapper on PATH that insists on a user of its own; what we want is behind it.
+    """
+    real = server.resolve()
+    candidates = [real.parent.parent, *sorted(real.parent.parent.glob("lib/rabbitmq_server-*"), reverse=True)]
+    candidates += sorted(Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*"), reverse=True)
+    return next(
+        (home for home in candidates if (home / "sbin/rabbitmq-server").exists() and (home / "plugins").is_dir()), None
+    )
+
+
+def _version(program: Program, path: Path) -> str:
+    if program.name == "rabbitmq-server":
+        home = rabbitmq_home(path)
+        versions = sorted((home / "plugins").glob("rabbit-[0-9]*")) if home else []
+        return versions[-1].name.removeprefix("rabbit-").removesuffix(".ez") if versions else ""
+    if program.version is None:
+        return ""
+    match = re.search(r"\d+\.\d+[.\d]*(-MariaDB)?", _ask([str(path), program.version]))
+    return match.group() if match else ""
+
+
+def _ask(argv: Sequence[str]) -> str:
+    try:
+        answer = subprocess.run(argv, capture_output=True, text=True, timeout=VERSION_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stdout + answer.stderr

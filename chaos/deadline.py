@@ -1,0 +1,40 @@
+"""Waiting with an end: one deadline for a whole procedure, and asking again and again until nothing is missing."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A point on the monotonic clock, `timeout_s` seconds after it was set; handed down, so that all parts share it."""
+
+    at_s: float
+    timeout_s: float
+
+    @classmethod
+    def after(cls, timeout_s: float) -> "Deadline":
+        """The deadline that many seconds from now."""
+        return cls(time.monotonic() + timeout_s, timeout_s)
+
+    def remaining_s(self) -> float:
+        """Seconds left, never below zero."""
+        return max(0.0, self.at_s - time.monotonic())
+
+    def is_over(self) -> bool:
+        """Whether no time is left."""
+        return time.monotonic() >= self.at_s
+
+
+def wait(missing: Callable[[], str], deadline: Deadline, *, every_s: float = POLL_S) -> str:
+    """Ask `missing` until it answers nothing ("") or the time is over; its last answer, so that a caller can say what was missing.
+
+    Asks at least once. What `missing` raises ends the wait at once.
+    """
+    while True:
+        answer = missing()
+        if not answer or deadline.is_over():
+            return answer
+        time.sleep(min(every_s, deadline.remaining_s()))

@@ -1,0 +1,139 @@
+"""What every real environment stands on: a temporary directory, a warden, processes in its care, ports, one namespace a run."""
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from chaos.environment import Injection, Process, ProcessSpec, ServiceName, Services
+from chaos.environments.processes import HostedProcess, ProcessHost, own
+from chaos.environments.ward import Warden
+from chaos.errors import ChaosError, WardenLost
+from chaos.faults import Fault, KillProcess, PauseProcess, name_of
+from chaos.injectors.processes import ProcessKill, ProcessPause, resolve
+from chaos.ports import PortLease
+
+NAMESPACE = re.compile(r"[a-z][a-z0-9_]{0,47}")
+"""What is a database name, a prefix of keys and queues, and a directory name alike."""
+
+
+class HostedEnvironment:
+    """Processes under a warden, in a world whose services, if any, a subclass adds."""
+
+    name: str
+    offers: frozenset[ServiceName]
+
+    def __init__(self) -> None:
+        self._ports = PortLease()
+        self._http_ports: dict[str, int] = {}
+        self._opened: tuple[Warden, ProcessHost] | None = None
+
+    def __enter__(self) -> "HostedEnvironment":
+        """Start the warden, then the services.
+
+        Raises:
+            ServiceUnavailable: one is missing or did not come up; nothing is left running.
+        """
+        assert self._opened is None, "an environment is entered once"
+        warden = Warden(Path(tempfile.mkdtemp(prefix="tasklab-")).resolve())
+        self._opened = warden, ProcessHost(warden)
+        try:
+            self._start_services()
+        except BaseException:  # also Ctrl-C: `with` does not call __exit__ for what happens in here
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        """End every process, remove every file. Idempotent."""
+        if self._opened is not None:
+            self._warden.close()
+        self._ports.close()
+
+    @property
+    def directory(self) -> Path:
+        """The temporary directory of this environment: services' data and logs, and scratch space of the runs."""
+        return self._warden.directory
+
+    @property
+    def startup_s(self) -> Mapping[str, float]:
+        """Seconds until each service answered a full round trip."""
+        return MappingProxyType({})
+
+    def versions(self) -> Mapping[str, str]:
+        """Version of each service, as it says itself."""
+        return {}
+
+    def provision(self, namespace: str, *, linked: Sequence[str] = ()) -> Services:
+        """See `Environment.provision`. Asked again for the same namespace, it is emptied again.
+
+        Raises:
+            ChaosError: the name is not fit to be one.
+        """
+        if not NAMESPACE.fullmatch(namespace):
+            raise ChaosError(
+                f"{namespace!r} cannot be a namespace: a small letter, then small letters, digits and _, 48 at most"
+            )
+        directory = self.directory / "runs" / namespace
+        directory.mkdir(parents=True, exist_ok=True)
+        if namespace not in self._http_ports:
+            self._http_ports[namespace] = self._ports.claim()
+        services = self._fill(Services(namespace, directory, self._http_ports[namespace]))
+        return replace(services, links=self._link(services, linked))
+
+    def start_process(self, spec: ProcessSpec, *, log_directory: Path) -> HostedProcess:
+        """See `Environment.start_process`."""
+        return self._host.start(spec, log_directory=log_directory)
+
+    def restart_process(self, process: Process) -> None:
+        """See `Environment.restart_process`."""
+        self._host.restart(process)
+
+    def stop_process(self, process: Process, *, timeout_s: float) -> int | None:
+        """See `Environment.stop_process`."""
+        return self._host.stop(process, timeout_s=timeout_s)
+
+    def injection(self, fault: Fault, services: Services, processes: Mapping[str, Process]) -> Injection:
+        """See `Environment.injection`."""
+        hosted = {name: own(process) for name, process in processes.items()}
+        if isinstance(fault, KillProcess):
+            return ProcessKill(self._host, resolve(fault.process, hosted))
+        if isinstance(fault, PauseProcess):
+            return ProcessPause(resolve(fault.process, hosted))
+        return self._service_injection(fault, services, hosted)
+
+    def check_health(self, timeout_s: float) -> None:
+        """See `Environment.check_health`.
+
+        Raises:
+            WardenLost: nothing of this environment runs any more.
+        """
+        if self._warden.is_lost:
+            raise WardenLost
+
+    def _start_services(self) -> None:
+        """Start the services, in parallel."""
+
+    def _fill(self, services: Services) -> Services:
+        """Add the addresses of the services, each with a fresh namespace."""
+        return services
+
+    def _link(self, services: Services, linked: Sequence[str]) -> Mapping[str, Services]:
+        """The services through links of each of these processes' own: without services there is nothing to link to."""
+        return dict.fromkeys(linked, services)
+
+    def _service_injection(self, fault: Fault, services: Services, processes: Mapping[str, HostedProcess]) -> Injection:
+        """An injection of a fault that is not one of processes."""
+        raise ChaosError(f"the environment {self.name!r} cannot do {name_of(fault)}: it has no services")
+
+    @property
+    def _warden(self) -> Warden:
+        assert self._opened is not None, "an environment is used inside `with`"
+        return self._opened[0]
+
+    @property
+    def _host(self) -> ProcessHost:
+        assert self._opened is not None, "an environment is used inside `with`"
+        return self._opened[1]

@@ -1,0 +1,233 @@
+"""The lab's end of the warden: asks it to start and to signal processes, and hears of their ends.
+
+One JSON object a line. Requests: `{"id", "do": "spawn", "argv", "env", "cwd", "log"}` (the id is the ward's number from then on) and
+`{"id", "do": "signal", "ward", "signal", "tree"}`. Answers: `{"id", "pid"}`, `{"id", "pids"}` or `{"id", "error"}`. News, at any
+time: `{"ended": ward, "code"}`.
+"""
+
+import itertools
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from chaos.deadline import Deadline, wait
+from chaos.errors import ProcessFailed, WardenLost
+
+ANSWER_TIMEOUT_S = 30.0
+END_TIMEOUT_S = 60.0
+RECEIVE_BYTES = 1 << 16
+_SCRIPT = Path(__file__).with_name("warden.py")
+
+
+class Ward:
+    """One process in the warden's care, by a handle that no later process can inherit."""
+
+    def __init__(self, warden: "Warden", number: int, name: str, log: Path) -> None:
+        self.name = name
+        self.log = log
+        self.pid = 0
+        self._warden = warden
+        self._number = number
+        self._code: int | None = None
+        self._ended = threading.Event()
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended (negative: the signal), or None while it runs."""
+        return self._code
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Block until it has ended; its exit code, or None if it still runs after `timeout_s`."""
+        self._ended.wait(timeout_s)
+        return self._code
+
+    def signal(self, number: int) -> bool:
+        """Signal this process alone; whether it was still there."""
+        return bool(self._warden.request_signal(self._number, number, tree=False))
+
+    def signal_tree(self, number: int) -> list[int]:
+        """Signal it and all its descendants, parents first, daemonised ones too; the pids that got the signal."""
+        return self._warden.request_signal(self._number, number, tree=True)
+
+    def kill_tree(self, timeout_s: float) -> list[int]:
+        """SIGKILL to it and all its descendants until none is left; the pids that were killed.
+
+        Raises:
+            ProcessFailed: some are still there after `timeout_s`.
+        """
+        killed: dict[int, None] = {}
+
+        def left() -> str:
+            pids = self.signal_tree(signal.SIGKILL)
+            killed.update(dict.fromkeys(pids))
+            return f"pids {pids} outlive SIGKILL" if pids or self._code is None else ""
+
+        if problem := wait(left, Deadline.after(timeout_s), every_s=0.002):
+            raise ProcessFailed(self.name, problem, self.log)
+        return list(killed)
+
+    def log_tail(self, lines_max: int = 15) -> str:
+        """The last lines that it printed."""
+        return read_tail(self.log, lines_max)
+
+    def mark_ended(self, code: int) -> None:
+        """Take note of its end; called by the warden's listener."""
+        self._code = code
+        self._ended.set()
+
+
+class Warden:
+    """A running warden and the processes in its care. Thread-safe.
+
+    `directory` is the lab's own directory: it is removed with the warden.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._numbers = itertools.count(1)
+        self._answers: dict[int, Future[dict[str, Any]]] = {}
+        self._wards: dict[int, Ward] = {}
+        self._lock = threading.Lock()
+        self._closing = False
+        self._lost = threading.Event()
+        self._control, theirs = socket.socketpair()
+        try:
+            self._guard = _start_guard(theirs, directory)
+        finally:
+            theirs.close()
+        self._listener = threading.Thread(target=self._listen, name="warden", daemon=True)
+        self._listener.start()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the warden is gone; everything it held is gone with it."""
+        return self._lost.is_set()
+
+    def spawn(
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        log: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> Ward:
+        """Start a process that cannot outlive the lab. `env` is all of its environment (default: the lab's); output is appended to `log`.
+
+        Raises:
+            ProcessFailed: there is no such program, directory or log.
+            WardenLost: the warden is gone.
+        """
+        number = next(self._numbers)
+        ward = Ward(self, number, name, log)
+        self._wards[number] = ward  # before it is asked for: the news of its end may be faster than we are
+        environment = dict(os.environ if env is None else env)
+        request = {
+            "do": "spawn",
+            "argv": list(argv),
+            "env": environment,
+            "cwd": str(cwd or self.directory),
+            "log": str(log),
+        }
+        answer = self._ask(number, request)
+        if "error" in answer:
+            del self._wards[number]
+            raise ProcessFailed(name, f"could not be started: {answer['error']}")
+        ward.pid = answer["pid"]
+        return ward
+
+    def request_signal(self, ward: int, number: int, *, tree: bool) -> list[int]:
+        """See `Ward.signal` and `Ward.signal_tree`."""
+        answer = self._ask(next(self._numbers), {"do": "signal", "ward": ward, "signal": int(number), "tree": tree})
+        return list(answer["pids"])
+
+    def close(self) -> None:
+        """End everything in its care, remove the directory, and see the warden itself end. Idempotent."""
+        self._closing = True
+        # Not close() alone: the listener still reads from the socket, and only a shutdown reaches the warden then.
+        with suppress(OSError):  # the warden was gone already
+            self._control.shutdown(socket.SHUT_RDWR)
+        self._guard.wait(END_TIMEOUT_S)
+        self._listener.join(END_TIMEOUT_S)
+        self._control.close()
+        shutil.rmtree(self.directory, ignore_errors=True)  # in case warden and guard were both killed
+
+    def _ask(self, number: int, request: dict[str, Any]) -> dict[str, Any]:
+        answer: Future[dict[str, Any]] = Future()
+        message = json.dumps({"id": number, **request}).encode() + b"\n"
+        with self._lock:
+            if self.is_lost or self._closing:
+                raise WardenLost
+            self._answers[number] = answer
+            try:
+                self._control.sendall(message)
+            except OSError as error:
+                raise WardenLost from error
+        return answer.result(ANSWER_TIMEOUT_S)
+
+    def _listen(self) -> None:
+        unread = b""
+        while True:
+            try:
+                received = self._control.recv(RECEIVE_BYTES)
+            except OSError:
+                received = b""
+            if not received:
+                break
+            *lines, unread = (unread + received).split(b"\n")
+            for line in lines:
+                self._hear(json.loads(line))
+        self._give_up()
+
+    def _hear(self, news: dict[str, Any]) -> None:
+        if "ended" in news:
+            self._wards.pop(news["ended"]).mark_ended(news["code"])
+        else:
+            self._answers.pop(news["id"]).set_result(news)
+
+    def _give_up(self) -> None:
+        with self._lock:
+            self._lost.set()
+        for answer in list(self._answers.values()):
+            answer.set_exception(WardenLost())
+        for ward in list(self._wards.values()):
+            ward.mark_ended(-signal.SIGKILL)
+        if not self._closing:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def read_tail(file: Path, lines_max: int = 15) -> str:
+    """The last lines of a text file, or nothing if there is none."""
+    try:
+        return "\n".join(file.read_text(errors="replace").splitlines()[-lines_max:])
+    except OSError:
+        return ""
+
+
+def _start_guard(theirs: socket.socket, directory: Path) -> subprocess.Popen[bytes]:
+    try:
+        lab = os.pidfd_open(os.getpid())  # seen to end even where a forked child of the lab keeps our socket open
+    except OSError:
+        lab = -1  # a kernel before 5.3: the end of the connection has to do
+    descriptors = [theirs.fileno()] + ([lab] if lab >= 0 else [])
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", str(_SCRIPT), str(theirs.fileno()), str(lab), str(directory)],
+            pass_fds=descriptors,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    finally:
+        if lab >= 0:
+            os.close(lab)

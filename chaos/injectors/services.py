@@ -1,0 +1,45 @@
+"""Faults of services: kill -9 of a server."""
+
+from chaos.deadline import Deadline, wait
+from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
+from chaos.faults import NAMES, KillService
+from chaos.services.server import Server
+
+
+class ServiceKill:
+    """kill -9 of a server with all its descendants; heals by starting it again on the same ports and data."""
+
+    def __init__(self, server: Server) -> None:
+        self.target: str = server.name
+        self._server = server
+        self._evidence = ""
+        self._begun = False
+        self._ended = False
+
+    def begin(self) -> None:
+        """Kill."""
+        self._begun = True
+        self._evidence = self._server.kill()
+
+    def await_bite(self, timeout_s: float) -> str:
+        """See the processes gone and connections refused."""
+        problem = wait(
+            lambda: "" if self._server.is_gone() else "its port still takes connections", Deadline.after(timeout_s)
+        )
+        if problem:
+            raise FaultDidNotBite(NAMES[KillService], self.target, problem)
+        ports = ", ".join(map(str, self._server.data_ports))
+        return f"{self._evidence}; connections to port {ports} are refused"
+
+    def end(self) -> None:
+        """Start it again; `await_healed` waits for it."""
+        if self._begun and not self._ended:
+            self._ended = True
+            self._server.respawn()
+
+    def await_healed(self, timeout_s: float) -> None:
+        """See a full round trip through it."""
+        try:
+            self._server.await_ready(Deadline.after(timeout_s))
+        except ServiceUnavailable as error:
+            raise FaultDidNotHeal(NAMES[KillService], self.target, str(error)) from error

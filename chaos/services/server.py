@@ -1,0 +1,121 @@
+"""What the servers of a lab have in common: starting on ports of their own, dying, starting again, and saying what is missing."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from chaos.deadline import Deadline, wait
+from chaos.environment import ServiceName
+from chaos.environments.ward import Ward, Warden
+from chaos.errors import ServiceUnavailable, WardenLost
+from chaos.ports import LOOPBACK, PortLease, is_free, is_refused
+
+START_TRIES = 3
+KILL_TIMEOUT_S = 10.0
+ROUND_TRIP_TIMEOUT_S = 2.0
+"""For one round trip to a server on this machine; a wait asks again until its own deadline."""
+
+
+class Server(ABC):
+    """A service that the lab runs, in its part of `directory`, on loopback ports that stay its own as long as the lab lives."""
+
+    name: ClassVar[ServiceName]
+    ports_needed: ClassVar[int]
+
+    def __init__(self, warden: Warden, directory: Path, leases: PortLease) -> None:
+        self.directory = directory / self.name
+        self.ports: tuple[int, ...] = ()
+        self._warden = warden
+        self._leases = leases
+
+    @abstractmethod
+    def _prepare(self, deadline: Deadline) -> None:
+        """Make the data directory, once."""
+
+    @abstractmethod
+    def _spawn(self) -> None:
+        """Start the processes on `ports`, without waiting for anything; again after `kill`, on the same data."""
+
+    @property
+    @abstractmethod
+    def wards(self) -> Sequence[Ward]:
+        """The processes that have to run for the service to be well."""
+
+    @property
+    @abstractmethod
+    def data_wards(self) -> Sequence[Ward]:
+        """Those that hold the data: `kill` kills these."""
+
+    @property
+    @abstractmethod
+    def data_ports(self) -> Sequence[int]:
+        """Where those listen."""
+
+    @abstractmethod
+    def missing(self) -> str:
+        """What a full round trip still lacks, in words; nothing ("") when the service is well. Short, and without side effects."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """As the server says itself."""
+
+    def start(self, deadline: Deadline) -> None:
+        """Start it and wait until a round trip succeeds.
+
+        Raises:
+            ServiceUnavailable: a program is missing, it ended, or it was not ready in time.
+        """
+        self.directory.mkdir()
+        self._prepare(deadline)
+        for tries_left in reversed(range(START_TRIES)):
+            self.ports = tuple(self._leases.claim() for _ in range(self.ports_needed))
+            try:
+                self._spawn()
+                self.await_ready(deadline)
+                return
+            except ServiceUnavailable:
+                self.kill_all()
+                if tries_left == 0 or deadline.is_over() or all(is_free(port) for port in self.ports):
+                    raise
+                # Somebody who does not ask for a lease was faster: these ports are his, and we take others.
+
+    def await_ready(self, deadline: Deadline) -> None:
+        """Wait until a round trip succeeds.
+
+        Raises:
+            ServiceUnavailable: one of its processes ended, or the time is over; says what was missing, and the last words of its log.
+        """
+        problem = wait(self._missing_or_dead, deadline)
+        if problem:
+            words = "\n".join(f"[{ward.name}] {line}" for ward in self.wards for line in ward.log_tail(8).splitlines())
+            raise ServiceUnavailable(self.name, f"not ready after {deadline.timeout_s:g} s: {problem}", words)
+
+    def kill(self) -> str:
+        """SIGKILL to the processes that hold the data, and all their descendants; what was killed, in words."""
+        pids = [pid for ward in self.data_wards for pid in ward.kill_tree(KILL_TIMEOUT_S)]
+        return f"{self.name}: killed {len(pids)} processes ({', '.join(map(str, pids))})"
+
+    def respawn(self) -> None:
+        """Start again what `kill` has killed, on the same ports and data; does not wait."""
+        self._spawn()
+
+    def is_gone(self) -> bool:
+        """Whether the processes that hold the data have ended and connections to them are refused."""
+        ended = all(ward.exit_code is not None for ward in self.data_wards)
+        return ended and all(is_refused(LOOPBACK, port) for port in self.data_ports)
+
+    def kill_all(self) -> None:
+        """SIGKILL to everything of it."""
+        for ward in self.wards:
+            ward.kill_tree(KILL_TIMEOUT_S)
+
+    def _missing_or_dead(self) -> str:
+        if self._warden.is_lost:
+            raise WardenLost
+        for ward in self.wards:
+            if ward.exit_code is not None:
+                raise ServiceUnavailable(
+                    self.name, f"{ward.name} ended with exit code {ward.exit_code}", ward.log_tail()
+                )
+        return self.missing()
