@@ -98,13 +98,17 @@ def expiry_ns(lease: Event) -> int:
 
 
 def _last_hold(leases: list[Event], actor: str, until_ns: int) -> Event | None:
-    """The actor's last acquisition or renewal of a lease up to `until_ns`, None if it released it since."""
+    """The actor's last acquisition or renewal of a lease up to `until_ns`, None if it released it while it still ran."""
     last: Event | None = None
     for event in leases:
         if event.t_ns > until_ns:
             break
-        if event.actor == actor:
-            last = None if event.event == "lease.released" else event
+        if event.actor != actor:
+            continue
+        if event.event != "lease.released":
+            last = event
+        elif last is not None and event.t_ns < expiry_ns(last):
+            last = None  # a release after it had run out, by a zombie, undoes nothing
     return last
 
 
