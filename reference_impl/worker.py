@@ -68,9 +68,14 @@ class Worker:
         while not self.runtime.stop.requested:
             delivery = consumer.receive(timeout_s=self.options.receive_s)
             if delivery is not None:
-                self._deal_with(consumer, delivery)
+                self.deal_with(consumer, delivery)
 
-    def _deal_with(self, consumer: Consumer, delivery: Delivery) -> None:
+    def deal_with(self, consumer: Consumer, delivery: Delivery) -> None:
+        """One message from its delivery to its acknowledgement, with whatever lies between.
+
+        Raises:
+            BrokerError: the consumer is no good any more; the message will come again.
+        """
         if delivery.redelivered:
             self.metrics.redeliveries.inc()
         task_id = _task_id(delivery.body)

@@ -4,7 +4,7 @@ import socketserver
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -29,11 +29,18 @@ class Request(msgspec.Struct, forbid_unknown_fields=True):
     fence: int | None = None
 
 
+class Records(Protocol):
+    """Where the ledger writes what it decides."""
+
+    def record(self, event: str, *, actor: str, **fields: Any) -> None:
+        """Append one event, stamped now."""
+
+
 @dataclass(slots=True)
 class Ledger:
     """Decides, atomically for its caller's lock, what is accepted; records it. Holds no socket, so a simulator can use it too."""
 
-    recorder: Recorder
+    recorder: Records
     _keys: set[str] = field(default_factory=set)
     _fences: dict[str, int] = field(default_factory=dict)
     _arrivals: Counter[tuple[str, str]] = field(default_factory=Counter)

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reference_impl.errors import BrokerConnectionLost
@@ -147,7 +147,8 @@ class _Entry:
 class MemoryCache:
     """Progress, locks and limits in a dict with expiry."""
 
-    def __init__(self) -> None:
+    def __init__(self, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
         self._entries: dict[str, _Entry] = {}
         self._fences: dict[str, int] = {}
@@ -205,10 +206,10 @@ class MemoryCache:
 
     def _get(self, key: str) -> object:
         entry = self._entries.get(key)
-        if entry is None or entry.expires_s <= time.monotonic():
+        if entry is None or entry.expires_s <= self._monotonic_s():
             self._entries.pop(key, None)
             return None
         return entry.value
 
     def _put(self, key: str, value: object, expiry_s: float) -> None:
-        self._entries[key] = _Entry(value, time.monotonic() + expiry_s)
+        self._entries[key] = _Entry(value, self._monotonic_s() + expiry_s)
