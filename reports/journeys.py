@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Literal
 
 from reports.judgement import Judgement, Moment
 from reports.timeline import Timeline
-from reports.wording import duration, offset
+from reports.wording import count, duration, offset
 from scenarios.history import NS_PER_S
 from scenarios.rundir import Strike
 from scenarios.verdict import Ruling
@@ -16,6 +16,7 @@ LANES = ("client", "database", "broker", "worker", "outside", "lab")
 JOURNEYS_MAX = 40
 ROWS_HEAD = 60
 ROWS_TAIL = 30
+REPEATED_MIN = 3
 PAUSE_NS = NS_PER_S // 2  # a silence longer than this gets a row of its own
 
 Direction = Literal["up", "down", "left", "right"]
@@ -26,13 +27,14 @@ class Row:
     """One line of a journey.
 
     `kind`: `event` (of the task), `fault` (a moment of a strike that it lived through), `pause` (nothing was seen for a while) or
-    `end` (the run ends, and the task has not).
+    `end` (of the run). `until_ns`: the last time of an event that was seen again and again, else 0.
     `lines` says for each of `LANES` in which directions the thread through the task's events leaves that cell.
     """
 
     kind: Literal["event", "fault", "pause", "end"]
     text: str
     at_ns: int
+    until_ns: int = 0
     offset: str = ""
     lane: str = ""
     actor: str = ""
@@ -66,8 +68,8 @@ def _fates(judgement: Judgement) -> Mapping[str, str]:
     """What became of the tasks that never ended, in words."""
     if judgement.account is None:
         return {}
-    lost = dict.fromkeys(judgement.account.lost, "lost: acknowledged, and nowhere to be found")
-    return lost | dict.fromkeys(judgement.account.stuck, "stuck: accepted, not ended, and nothing moves it")
+    lost = dict.fromkeys(judgement.account.lost, "Lost: acknowledged, and nowhere to be found")
+    return lost | dict.fromkeys(judgement.account.stuck, "Stuck: accepted, and not ended")
 
 
 def _broken_by(judgement: Judgement) -> Mapping[str, tuple[str, ...]]:
@@ -96,13 +98,27 @@ def _journey(task: str, moments: Sequence[Moment], breaks: tuple[str, ...], fate
     if not shown:
         return Journey(task, breaks, ())
     first_ns, last_ns = shown[0].t_ns, shown[-1].t_ns
-    rows = [_event_row(moment, first_ns, timeline) for moment in shown]
+    rows = list(_event_rows(shown, timeline))
     rows += _fault_rows(timeline, first_ns, timeline.end_ns if fate else last_ns)
     rows.sort(key=lambda row: row.at_ns)
     rows = _with_pauses(rows)
     if fate or final is not None:
-        rows.append(_end_row(fate, final, first_ns, last_ns, timeline))
+        moved_ns = max((moment.t_ns for moment in shown if moment.event != "status"), default=first_ns)
+        rows.append(_end_row(fate, final, first_ns, moved_ns, timeline))
     return Journey(task, breaks, _with_thread(rows), left_out)
+
+
+def _event_rows(moments: Sequence[Moment], timeline: Timeline) -> Iterable[Row]:
+    """A row an event; the same seen again and again (a client that polls, a holder that renews) is one row, and says how often."""
+    first_ns = moments[0].t_ns
+    for _, group in groupby(moments, key=lambda moment: (moment.actor, moment.lane, moment.event, moment.text)):
+        same = list(group)
+        if len(same) < REPEATED_MIN:
+            yield from (_event_row(moment, first_ns, timeline) for moment in same)
+            continue
+        until = f", and again {count(len(same) - 1, 'time')} until {offset(same[-1].t_ns, first_ns)}"
+        row = _event_row(same[0], first_ns, timeline)
+        yield replace(row, text=row.text + until, until_ns=same[-1].t_ns)
 
 
 def _event_row(moment: Moment, origin_ns: int, timeline: Timeline) -> Row:
@@ -151,22 +167,24 @@ def _fault_moments(letter: str, strike: Strike) -> Iterable[tuple[int, str]]:
 def _with_pauses(rows: Sequence[Row]) -> list[Row]:
     """The rows, with every long silence between two of them made visible by a row of its own."""
     out = list(rows[:1])
+    seen_ns = 0
     for before, after in pairwise(rows):
-        silence_ns = after.at_ns - before.at_ns
+        seen_ns = max(seen_ns, before.at_ns, before.until_ns)
+        silence_ns = after.at_ns - seen_ns
         if silence_ns >= PAUSE_NS:
             letters = tuple(letter for letter in before.letters if letter in after.letters)
             text = f"{duration(silence_ns / NS_PER_S)} in which nothing is seen of it"
-            out.append(Row(kind="pause", text=text, at_ns=before.at_ns, letters=letters))
+            out.append(Row(kind="pause", text=text, at_ns=seen_ns, letters=letters))
         out.append(after)
     return out
 
 
-def _end_row(fate: str, final: Moment | None, first_ns: int, last_ns: int, timeline: Timeline) -> Row:
-    """Where the task was when the run ended, and for how long nobody had seen it if it never ended itself."""
+def _end_row(fate: str, final: Moment | None, first_ns: int, moved_ns: int, timeline: Timeline) -> Row:
+    """Where the task was when the run ended, and for how long nothing had happened to it if it never ended itself."""
     at_ns = timeline.end_ns if final is None else final.t_ns
     told = "the run ends" if final is None else final.text
     if fate:
-        told = f"{told}; {fate}, {duration((at_ns - last_ns) / NS_PER_S)} after it was last seen"
+        told = f"{told}. {fate}; nothing has happened to it for {duration((at_ns - moved_ns) / NS_PER_S)}."
     return Row(
         kind="end",
         text=told,

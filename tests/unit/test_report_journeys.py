@@ -94,7 +94,7 @@ def test_a_stuck_task_lives_through_the_fault_and_is_still_there_when_the_run_en
             "end",
             "+17.800 s",
             (),
-            "the run ends; stuck: accepted, not ended, and nothing moves it, 17.8 s after it was last seen",
+            "the run ends. Stuck: accepted, and not ended; nothing has happened to it for 17.8 s.",
         ),
     ]
 
@@ -120,6 +120,23 @@ def test_a_task_that_ended_is_not_followed_beyond_its_last_event() -> None:
         "fault A: service_killed on rabbitmq is asked for",
         "fault A takes effect: it is gone",
         "accepts",
+    ]
+
+
+def test_what_is_seen_again_and_again_is_one_line_and_no_sign_of_life() -> None:
+    reads = tuple(moment(at_s, "client", "reads ACCEPTED", "status") for at_s in (1.1, 1.9, 4.0, 19.0))
+    judgement = Judgement(account=Account(stuck=("a",)), journeys={"a": (moment(1.0, "client", "submits"), *reads)})
+
+    (journey,) = journeys_of(judgement, QUIET)
+
+    assert [(row.kind, row.offset, row.text) for row in journey.rows] == [
+        ("event", "+0.000 s", "submits"),
+        ("event", "+0.100 s", "reads ACCEPTED, and again 3 times until +18.000 s"),
+        (
+            "end",
+            "+19.000 s",
+            "the run ends. Stuck: accepted, and not ended; nothing has happened to it for 19.0 s.",
+        ),
     ]
 
 

@@ -58,8 +58,8 @@ def test_what_the_judges_write_is_what_the_report_reads(tmp_path: Path) -> None:
         (
             "task-0094",
             ("no_lost_task",),
-            "the end (all healed, drained): the account lists it nowhere; "
-            "lost: acknowledged, and nowhere to be found, 10.1 s after it was last seen",
+            "the end (all healed, drained): the account lists it nowhere. "
+            "Lost: acknowledged, and nowhere to be found; nothing has happened to it for 10.1 s.",
         )
     ]
     assert section.balance is not None
