@@ -15,6 +15,8 @@
     return value < 1 ? Math.round(value * 1000) + " ms" : +value.toFixed(value < 10 ? 2 : 1) + " s";
   };
 
+  const stripHeight = (run) => (run.faults.length + 1) * STRIP_ROW + 8;
+
   function palette() {
     const style = getComputedStyle(document.documentElement);
     return (name) => style.getPropertyValue("--" + name).trim();
@@ -168,8 +170,7 @@
 
   const plots = {
     strip(run, colour, width) {
-      const rows = run.faults.length + 1;
-      const made = options(run, colour, width, rows * STRIP_ROW + 8, {
+      const made = options(run, colour, width, stripHeight(run), {
         series: [{ show: true, stroke: "transparent" }],
         y: { range: () => [0, 1] },
         axis: { values: () => [], grid: { show: false } },
@@ -265,6 +266,8 @@
     }
   });
   for (const charts of all(".charts")) {
+    // The others keep their room by the style sheet, so that nothing moves under the reader's hand when charts are drawn.
+    charts.querySelector("[data-plot=strip]").style.minHeight = stripHeight(chartData.get(charts.dataset.run)) + "px";
     seen.observe(charts);
     sized.observe(charts);
   }

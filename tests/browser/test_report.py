@@ -145,8 +145,21 @@ def test_every_chart_is_drawn(page: Callable[..., Page], tmp_path: Path) -> None
     assert min(colours) > 8, colours
 
 
+def test_nothing_moves_when_the_charts_are_drawn(page: Callable[..., Page], tmp_path: Path) -> None:
+    opened = page(samples.held(tmp_path / "run"))
+    assert opened.all(".charts canvas") == []
+    before = opened.one(".run-body").size["height"]
+
+    opened.scroll_to(".charts")
+
+    opened.wait(lambda: len(opened.all(".charts canvas")) == 5)
+    assert opened.one(".run-body").size["height"] == before
+
+
 def test_the_figures_behind_the_charts_are_there_as_a_table(page: Callable[..., Page], tmp_path: Path) -> None:
     opened = page(samples.undecided(tmp_path / "run"))
+    opened.scroll_to(".charts")
+    opened.wait(lambda: len(opened.all(".charts canvas")) == 5)
 
     opened.one(".numbers summary").click()
 
