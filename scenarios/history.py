@@ -201,11 +201,12 @@ class History:
             return
         for span in self.faults:
             if span.fault == fault and span.target == target and span.healed_ns == FOREVER_NS:
-                if event.event == "fault.bit":
-                    span.bit = True
-                else:
+                if event.event == "fault.healed":
                     span.healed_ns = event.t_ns
-                return
+                    return
+                if not span.bit:
+                    span.bit = True
+                    return
 
     def _take_final(self, event: Event) -> None:
         self.final = event

@@ -1,9 +1,9 @@
 """The first start no later than `due_s` + `tolerance_s`; a fault in between excuses it until healed + `budget_s` (rule 16).
 
-An acknowledged task whose time had come by the end of a drained run, and that never started nor ended otherwise, is late, too.
+A task whose time had come by the end of a drained run, and that is lost or stuck without ever having started, is late, too.
 """
 
-from scenarios.account import Listing, is_done, listing
+from scenarios.account import account_of
 from scenarios.history import NS_PER_S, History, Timeline
 from scenarios.policy import Policy
 from scenarios.verdict import Breach, Findings, Proof
@@ -11,8 +11,8 @@ from scenarios.verdict import Breach, Findings, Proof
 
 def check(history: History, policy: Policy) -> Findings:
     """Scheduled tasks that started much after their time."""
-    lists = listing(history)
     breaches = []
+    never_started: list[tuple[Timeline, int]] = []
     exercised = 0
     latest_late_s = 0.0
     for timeline in history.tasks.values():
@@ -27,8 +27,9 @@ def check(history: History, policy: Policy) -> Findings:
             if started_ns > _latest_ns(history, policy, due_ns, started_ns):
                 what = f"started {(started_ns - due_ns) / NS_PER_S:.3g} s after its time"
                 breaches.append(Breach(timeline.task, Proof.EVENTS, what))
-        elif _never_came(history, policy, timeline, lists, due_ns):
-            breaches.append(Breach(timeline.task, Proof.END, "its time came, and it never started"))
+        else:
+            never_started.append((timeline, due_ns))
+    breaches.extend(_never_came(history, policy, never_started))
     return Findings(
         tuple(breaches),
         exercised=exercised,
@@ -43,12 +44,14 @@ def _latest_ns(history: History, policy: Policy, due_ns: int, until_ns: int) -> 
     return max([latest_ns, *excused])
 
 
-def _never_came(history: History, policy: Policy, timeline: Timeline, lists: Listing, due_ns: int) -> bool:
+def _never_came(history: History, policy: Policy, never_started: list[tuple[Timeline, int]]) -> list[Breach]:
     final = history.final
-    if final is None or not timeline.acknowledged or timeline.cancelled_ns is not None:
-        return False
-    if is_done(history, timeline, lists) or any(
-        timeline.task in ended for ended in (lists.dead, lists.cancelled, lists.expired)
-    ):
-        return False
-    return final.t_ns > _latest_ns(history, policy, due_ns, final.t_ns)
+    if final is None or not never_started:
+        return []
+    account = account_of(history, policy)
+    unfinished = {*account.lost, *account.stuck}
+    return [
+        Breach(timeline.task, Proof.END, "its time came, and it never started")
+        for timeline, due_ns in never_started
+        if timeline.task in unfinished and final.t_ns > _latest_ns(history, policy, due_ns, final.t_ns)
+    ]

@@ -1,0 +1,530 @@
+"""Known kinds of misbehaviour, each planted into a history: which promises it breaks, and whom that proves it by."""
+
+from collections.abc import Callable, Mapping
+
+from scenarios.guarantees import Guarantee
+from tests.drafts import Draft
+
+Expected = Mapping[Guarantee, tuple[str, ...]]
+Plant = Callable[[Draft, float], Expected]
+
+X = "planted"
+UNTROUBLED_S = 600
+"""From here on no fault of a legal draft is at work that could explain or excuse anything."""
+
+
+def _done(draft: Draft, task: str = X) -> None:
+    draft.lists["done"].append(task)
+
+
+def lost(draft: Draft, at_s: float) -> Expected:
+    """Acknowledged, and never heard of again."""
+    draft.submit(at_s, X)
+    return {Guarantee.NO_LOST_TASK: (X,)}
+
+
+def lost_after_a_crash(draft: Draft, at_s: float) -> Expected:
+    """Its worker died, and nobody took it up again."""
+    draft.submit(at_s, X)
+    draft.crash(at_s + 1, X, "worker-x", 1)
+    return {Guarantee.NO_LOST_TASK: (X,)}
+
+
+def one_lost_one_doubled(draft: Draft, at_s: float) -> Expected:
+    """The counts agree, the identities do not."""
+    draft.submit(at_s, X)
+    draft.submit(at_s, "doubled")
+    draft.succeed(at_s + 1, "doubled", "worker-x")
+    draft.add(at_s + 1.25, "worker-x", "effect", task="doubled", fence=1)
+    _done(draft, "doubled")
+    doubled = ("doubled",)
+    return {
+        Guarantee.NO_LOST_TASK: (X,),
+        Guarantee.EXACTLY_ONE_EFFECT: doubled,
+        Guarantee.EFFECT_AT_MOST_ONCE: doubled,
+    }
+
+
+def stuck(draft: Draft, at_s: float) -> Expected:
+    """Still there at the end, after its worker died."""
+    draft.submit(at_s, X)
+    draft.row(at_s + 0.9, X, "ACCEPTED", "RUNNING")
+    draft.crash(at_s + 1, X, "worker-x", 1)
+    draft.lists["pending"].append(X)
+    return {Guarantee.NO_STUCK_TASK: (X,)}
+
+
+def stuck_unacknowledged(draft: Draft, at_s: float) -> Expected:
+    """Accepted without an answer, and still waiting."""
+    draft.submit(at_s, X, "info")
+    draft.row(at_s + 1, X, "ACCEPTED", "RUNNING")
+    draft.lists["pending"].append(X)
+    return {Guarantee.NO_STUCK_TASK: (X,)}
+
+
+def phantom(draft: Draft, at_s: float) -> Expected:
+    """Ran, and nobody had submitted it."""
+    draft.row(at_s, X, None, "ACCEPTED")
+    draft.succeed(at_s, X, "worker-x")
+    _done(draft)
+    return {Guarantee.NO_PHANTOM_TASK: (X,)}
+
+
+def resurrected(draft: Draft, at_s: float) -> Expected:
+    """The client was told no, and it ran."""
+    draft.row(at_s, X, None, "ACCEPTED")
+    draft.submit(at_s, X, "fail")
+    draft.succeed(at_s + 1, X, "worker-x")
+    _done(draft)
+    return {Guarantee.NO_PHANTOM_TASK: (X,)}
+
+
+def effect_missing(draft: Draft, at_s: float) -> Expected:
+    """Called done, and never did anything."""
+    draft.submit(at_s, X)
+    draft.succeed(at_s + 1, X, "worker-x", effect=False)
+    _done(draft)
+    return {Guarantee.EXACTLY_ONE_EFFECT: (X,)}
+
+
+def effect_twice(draft: Draft, at_s: float) -> Expected:
+    """A lost ack explains the repeat, and nothing the second effect."""
+    draft.submit(at_s, X)
+    draft.succeed(at_s + 1, X, "worker-x", 1, ack="info")
+    draft.succeed(at_s + 3, X, "worker-y", 2)
+    _done(draft)
+    return {Guarantee.EXACTLY_ONE_EFFECT: (X,), Guarantee.EFFECT_AT_MOST_ONCE: (X,)}
+
+
+def repeat_after_confirmed_ack(draft: Draft, at_s: float) -> Expected:
+    """Delivered again although its ack had arrived."""
+    draft.submit(at_s, X)
+    draft.succeed(at_s + 1, X, "worker-x", 1)
+    draft.succeed(at_s + 3, X, "worker-y", 2, effect=False)
+    _done(draft)
+    return {Guarantee.DUPLICATES_EXPLAINED: (X,)}
+
+
+def repeat_after_anothers_crash(draft: Draft, at_s: float) -> Expected:
+    """Another worker died; this one was well."""
+    at_s += UNTROUBLED_S
+    draft.submit(at_s, X)
+    draft.start(at_s + 1, X, "worker-x", 1)
+    draft.add(at_s + 1.5, "worker-y", "crash")
+    draft.succeed(at_s + 3, X, "worker-z", 2)
+    _done(draft)
+    return {Guarantee.DUPLICATES_EXPLAINED: (X,)}
+
+
+def repeat_under_a_valid_lease(draft: Draft, at_s: float) -> Expected:
+    """Taken over before its lease ran out (by somebody who did not take the lease)."""
+    at_s += UNTROUBLED_S
+    draft.submit(at_s, X)
+    draft.add(at_s + 0.9, "worker-x", "lease.acquired", resource=X, fence=1, ttl_s=30)
+    draft.start(at_s + 1, X, "worker-x", 1)
+    draft.succeed(at_s + 3, X, "worker-y", 2)
+    _done(draft)
+    return {Guarantee.DUPLICATES_EXPLAINED: (X,)}
+
+
+def skips_running(draft: Draft, at_s: float) -> Expected:
+    """From accepted to succeeded in one move."""
+    _rows(draft, at_s, "ACCEPTED", "SUCCEEDED")
+    return {Guarantee.LEGAL_TRANSITIONS: (X,)}
+
+
+def leaves_a_final_state(draft: Draft, at_s: float) -> Expected:
+    """A late failure overwrites a success."""
+    _rows(draft, at_s, "ACCEPTED", "RUNNING", "SUCCEEDED", "RETRYING")
+    return {Guarantee.LEGAL_TRANSITIONS: (X,)}
+
+
+def row_overwritten(draft: Draft, at_s: float) -> Expected:
+    """A move from a state that the task was no longer in."""
+    _rows(draft, at_s, "ACCEPTED", "RUNNING", "SUCCEEDED")
+    draft.add(at_s + 50, "database", "state", task=X, from_="RUNNING", to="SUCCEEDED")
+    return {Guarantee.LEGAL_TRANSITIONS: (X,)}
+
+
+def leaves_dead_by_itself(draft: Draft, at_s: float) -> Expected:
+    """Back from the dead, and no person put it back."""
+    _rows(draft, at_s, "ACCEPTED", "RUNNING", "DEAD", "ACCEPTED", "RUNNING", "SUCCEEDED")
+    return {Guarantee.LEGAL_TRANSITIONS: (X,)}
+
+
+def _rows(draft: Draft, at_s: float, *states: str) -> None:
+    """A refused submission, and rows all the same: nothing but the rows is judged."""
+    draft.submit(at_s, X, "fail")
+    before = None
+    for number, state in enumerate(states):
+        draft.add(at_s + 1 + number, "database", "state", task=X, from_=before, to=state)
+        before = state
+
+
+def dead_too_early(draft: Draft, at_s: float) -> Expected:
+    """Given up as exhausted with attempts left."""
+    draft.submit(at_s, X)
+    draft.fail(at_s + 1, X, "worker-x", 1)
+    draft.add(at_s + 2, "database", "dead", task=X, attempts=1, reason="exhausted")
+    draft.lists["dead"].append(X)
+    return {Guarantee.DEAD_LETTER_IF_EXHAUSTED: (X,)}
+
+
+def dead_letter_missing(draft: Draft, at_s: float) -> Expected:
+    """A permanent error, and no dead letter."""
+    draft.submit(at_s, X)
+    draft.fail(at_s + 1, X, "worker-x", 1, "permanent")
+    draft.add(at_s + 1.2, "worker-x", "effect", task=X)
+    _done(draft)
+    return {Guarantee.DEAD_LETTER_IF_EXHAUSTED: (X,)}
+
+
+def dead_letter_missing_after_all_attempts(draft: Draft, at_s: float) -> Expected:
+    """Three failures of three, and no dead letter."""
+    draft.submit(at_s, X)
+    draft.fail(at_s + 1, X, "worker-x", 1)
+    draft.fail(at_s + 2.8, X, "worker-x", 2)
+    draft.fail(at_s + 6.1, X, "worker-x", 3)
+    draft.add(at_s + 6.2, "worker-x", "effect", task=X)
+    _done(draft)
+    return {Guarantee.DEAD_LETTER_IF_EXHAUSTED: (X,)}
+
+
+def dead_and_done(draft: Draft, at_s: float) -> Expected:
+    """Both at once."""
+    draft.submit(at_s, X)
+    draft.fail(at_s + 1, X, "worker-x", 1)
+    draft.succeed(at_s + 2.8, X, "worker-x", 2)
+    draft.add(at_s + 4, "database", "dead", task=X, attempts=3, reason="poison")
+    draft.lists["dead"].append(X)
+    return {Guarantee.DEAD_LETTER_IF_EXHAUSTED: (X,)}
+
+
+def retry_too_soon(draft: Draft, at_s: float) -> Expected:
+    """A hot loop."""
+    draft.submit(at_s, X)
+    draft.fail(at_s + 1, X, "worker-x", 1)
+    draft.succeed(at_s + 1.5, X, "worker-x", 2)
+    _done(draft)
+    return {Guarantee.RETRY_SCHEDULE: (X,)}
+
+
+def retry_too_late(draft: Draft, at_s: float) -> Expected:
+    """Long after the latest time of the policy, and no fault to blame."""
+    at_s += UNTROUBLED_S
+    draft.submit(at_s, X)
+    draft.fail(at_s + 1, X, "worker-x", 1)
+    draft.succeed(at_s + 9, X, "worker-x", 2)
+    _done(draft)
+    return {Guarantee.RETRY_SCHEDULE: (X,)}
+
+
+def retry_in_vain(draft: Draft, at_s: float) -> Expected:
+    """Started again after a permanent failure."""
+    draft.submit(at_s, X)
+    draft.fail(at_s + 1, X, "worker-x", 1, "permanent")
+    draft.add(at_s + 1.5, "database", "dead", task=X, attempts=1, reason="permanent")
+    draft.fail(at_s + 3, X, "worker-x", 2, "unknown")
+    draft.lists["dead"].append(X)
+    return {Guarantee.RETRY_SCHEDULE: (X,)}
+
+
+def too_many_retries(draft: Draft, at_s: float) -> Expected:
+    """A fourth attempt of three."""
+    draft.submit(at_s, X)
+    for number, start_s in enumerate((1, 2.8, 6.1, 10), start=1):
+        draft.fail(at_s + start_s, X, "worker-x", number)
+    draft.add(at_s + 11, "database", "dead", task=X, attempts=4, reason="exhausted")
+    draft.lists["dead"].append(X)
+    return {Guarantee.RETRY_SCHEDULE: (X,), Guarantee.POISON_BOUNDED: (X,)}
+
+
+def poison_without_end(draft: Draft, at_s: float) -> Expected:
+    """Kills its worker a fourth time."""
+    draft.submit(at_s, X)
+    for number in range(1, 5):
+        draft.crash(at_s + 2 * number, X, f"worker-x{number}", number)
+    draft.add(at_s + 20, "database", "dead", task=X, attempts=4, reason="poison")
+    draft.lists["dead"].append(X)
+    return {Guarantee.POISON_BOUNDED: (X,)}
+
+
+def two_holders(draft: Draft, at_s: float) -> Expected:
+    """A lease acquired while another's had not run out."""
+    draft.add(at_s, "leader-x", "lease.acquired", resource=X, fence=1, ttl_s=5)
+    draft.add(at_s + 3, "leader-x", "lease.renewed", resource=X, fence=1, ttl_s=5)
+    draft.add(at_s + 6, "leader-y", "lease.acquired", resource=X, fence=2, ttl_s=5)
+    return {Guarantee.SINGLE_HOLDER: (X,)}
+
+
+def renewed_after_it_was_lost(draft: Draft, at_s: float) -> Expected:
+    """A zombie renews what another holds by now."""
+    draft.add(at_s, "leader-x", "lease.acquired", resource=X, fence=1, ttl_s=5)
+    draft.add(at_s + 6, "leader-y", "lease.acquired", resource=X, fence=2, ttl_s=5)
+    draft.add(at_s + 7, "leader-x", "lease.renewed", resource=X, fence=1, ttl_s=5)
+    return {Guarantee.SINGLE_HOLDER: (X,)}
+
+
+def stale_write(draft: Draft, at_s: float) -> Expected:
+    """A paused holder writes late, and is let."""
+    draft.add(at_s, "leader-x", "write", resource=X, fence=1)
+    draft.add(at_s + 1, "leader-y", "write", resource=X, fence=2)
+    draft.add(at_s + 2, "leader-x", "write", resource=X, fence=1)
+    return {Guarantee.FENCED_WRITES: (X,)}
+
+
+def stale_effect(draft: Draft, at_s: float) -> Expected:
+    """A zombie's effect of another step, after the new attempt's."""
+    draft.submit(at_s, X)
+    draft.start(at_s + 1, X, "worker-x", 1)
+    draft.add(at_s + 1.1, "worker-x", "crash")
+    draft.succeed(at_s + 3, X, "worker-y", 2)
+    draft.add(at_s + 3.5, "worker-x", "effect", task=X, step=2, fence=1)
+    _done(draft)
+    return {Guarantee.FENCED_WRITES: (X,)}
+
+
+def over_the_limit(draft: Draft, at_s: float) -> Expected:
+    """Four let through at once, whatever the window."""
+    for part in range(4):
+        draft.add(1000.2 + part / 10, "api", "allowed", limit="tasks", user=X)
+    return {Guarantee.RATE_LIMIT_RESPECTED: (X,)}
+
+
+def progress_goes_back(draft: Draft, at_s: float) -> Expected:
+    """Half of the work undone."""
+    draft.submit(at_s, X)
+    draft.succeed(at_s + 1, X, "worker-x")
+    for number, percent in enumerate((20, 60, 30)):
+        draft.add(at_s + 1.01 + number / 100, "worker-x", "progress", task=X, attempt=1, percent=percent)
+    _done(draft)
+    return {Guarantee.PROGRESS_MONOTONIC: (X,)}
+
+
+def status_goes_back(draft: Draft, at_s: float) -> Expected:
+    """Succeeded, then running again."""
+    _succeeded_with_rows(draft, at_s)
+    draft.add(at_s + 3, "reader", "status", task=X, state="SUCCEEDED")
+    draft.add(at_s + 4, "reader", "status", task=X, state="RUNNING")
+    return {Guarantee.STATUS_TRUTHFUL: (X,)}
+
+
+def status_contradicted(draft: Draft, at_s: float) -> Expected:
+    """A client read that it was cancelled, and the account says done."""
+    _succeeded_with_rows(draft, at_s)
+    draft.add(at_s + 3, "reader", "status", task=X, state="CANCELLED")
+    return {Guarantee.STATUS_TRUTHFUL: (X,)}
+
+
+def status_ahead_of_its_row(draft: Draft, at_s: float) -> Expected:
+    """Read as succeeded before the row that made it so."""
+    draft.submit(at_s, X, "fail")
+    draft.add(at_s + 1, "reader", "status", task=X, state="EXPIRED")
+    for number, (before, after) in enumerate(((None, "ACCEPTED"), ("ACCEPTED", "EXPIRED"))):
+        draft.add(at_s + 2 + number, "database", "state", task=X, from_=before, to=after)
+    draft.lists["expired"].append(X)
+    return {Guarantee.STATUS_TRUTHFUL: (X,)}
+
+
+def _succeeded_with_rows(draft: Draft, at_s: float) -> None:
+    draft.submit(at_s, X)
+    draft.row(at_s + 0.9, X, "ACCEPTED", "RUNNING")
+    draft.succeed(at_s + 1, X, "worker-x")
+    draft.row(at_s + 1.4, X, "RUNNING", "SUCCEEDED")
+    _done(draft)
+
+
+def row_without_message(draft: Draft, at_s: float) -> Expected:
+    """Its row is there; the message never was."""
+    draft.submit(at_s, X)
+    draft.lists["pending"].append(X)
+    return {Guarantee.OUTBOX_ATOMIC: (X,), Guarantee.NO_STUCK_TASK: (X,)}
+
+
+def message_without_row(draft: Draft, at_s: float) -> Expected:
+    """It ran, and its transaction had been rolled back."""
+    draft.add(at_s, "client", "submit.invoke", task=X)
+    draft.add(at_s + 0.1, "client", "submit.info", task=X)
+    draft.succeed(at_s + 1, X, "worker-x")
+    _done(draft)
+    return {Guarantee.OUTBOX_ATOMIC: (X,)}
+
+
+def one_key_two_ids(draft: Draft, at_s: float) -> Expected:
+    """The same key answered with two ids (and carried out once)."""
+    for task in (X, "resubmitted"):
+        draft.submit(at_s, task, key="key-x", user="user")
+    draft.succeed(at_s + 1, X, "worker-x")
+    _done(draft)
+    draft.lists["cancelled"].append("resubmitted")
+    return {Guarantee.IDEMPOTENT_SUBMISSION: (X, "resubmitted")}
+
+
+def one_key_two_effects(draft: Draft, at_s: float) -> Expected:
+    """One id, and yet carried out as two tasks."""
+    for task in (X, "resubmitted"):
+        draft.submit(at_s, task, "info", key="key-x", user="user")
+        draft.succeed(at_s + 1, task, "worker-x")
+        _done(draft, task)
+    return {Guarantee.IDEMPOTENT_SUBMISSION: (X, "resubmitted")}
+
+
+def starts_after_cancellation(draft: Draft, at_s: float) -> Expected:
+    """Withdrawn with a promise, and started."""
+    draft.submit(at_s, X)
+    draft.add(at_s + 0.5, "client", "cancel.ok", task=X)
+    draft.succeed(at_s + 1, X, "worker-x")
+    draft.lists["cancelled"].append(X)
+    return {Guarantee.CANCEL_HONOURED: (X,)}
+
+
+def starts_after_its_deadline(draft: Draft, at_s: float) -> Expected:
+    """Too late to be of use."""
+    draft.submit(at_s, X, deadline_s=at_s + 0.5)
+    draft.succeed(at_s + 1, X, "worker-x")
+    _done(draft)
+    return {Guarantee.DEADLINE_HONOURED: (X,)}
+
+
+def starts_in_a_pause(draft: Draft, at_s: float) -> Expected:
+    """Started past the grace of a pause."""
+    at_s += UNTROUBLED_S
+    draft.submit(at_s, X)
+    draft.add(at_s + 1, "admin", "pause.ok")
+    draft.succeed(at_s + 3, X, "worker-x")
+    draft.add(at_s + 9, "admin", "resume.ok")
+    _done(draft)
+    return {Guarantee.PAUSE_HONOURED: (X,)}
+
+
+def starts_before_its_time(draft: Draft, at_s: float) -> Expected:
+    """Scheduled, and early."""
+    draft.submit(at_s, X, due_s=at_s + 10)
+    draft.succeed(at_s + 9, X, "worker-x")
+    _done(draft)
+    return {Guarantee.NOT_BEFORE_DUE: (X,)}
+
+
+def starts_long_after_its_time(draft: Draft, at_s: float) -> Expected:
+    """Scheduled, and late for no reason."""
+    at_s += UNTROUBLED_S
+    draft.submit(at_s, X, due_s=at_s + 2)
+    draft.succeed(at_s + 5, X, "worker-x")
+    _done(draft)
+    return {Guarantee.DUE_IN_TIME: (X,)}
+
+
+def never_starts_at_its_time(draft: Draft, at_s: float) -> Expected:
+    """Scheduled, and forgotten."""
+    draft.submit(at_s + UNTROUBLED_S, X, due_s=at_s + UNTROUBLED_S + 5)
+    return {Guarantee.DUE_IN_TIME: (X,), Guarantee.NO_LOST_TASK: (X,)}
+
+
+def starved(draft: Draft, at_s: float) -> Expected:
+    """Overtaken by more tasks that came after it than the policy allows."""
+    at_s += UNTROUBLED_S
+    draft.submit(at_s, X, priority=0)
+    for number in range(31):
+        later = f"later-{number:02}"
+        draft.submit(at_s + 1 + number / 10, later, priority=9)
+        draft.succeed(at_s + 5 + number / 10, later, "worker-y")
+        _done(draft, later)
+    draft.succeed(at_s + 20, X, "worker-x")
+    _done(draft)
+    return {Guarantee.PRIORITY_BOUNDED: (X,)}
+
+
+def order_turned_round(draft: Draft, at_s: float) -> Expected:
+    """The second of one key starts first."""
+    draft.submit(at_s, "first", order_key="x")
+    draft.submit(at_s + 1, X, order_key="x")
+    draft.succeed(at_s + 2, X, "worker-x")
+    draft.succeed(at_s + 3, "first", "worker-y")
+    _done(draft)
+    _done(draft, "first")
+    return {Guarantee.ORDER_KEPT: (X,)}
+
+
+def slow_to_recover(draft: Draft, at_s: float) -> Expected:
+    """Still at work when the budget after healing was over."""
+    draft.fault(430, 440 + at_s, "rabbitmq")
+    draft.submit(430, X)
+    draft.succeed(1441 + at_s, X, "worker-x")
+    _done(draft)
+    return {Guarantee.RECOVERS_IN_TIME: (X,)}
+
+
+def secret_in_a_log(draft: Draft, at_s: float) -> Expected:
+    """What was planted in a payload came up in a log."""
+    draft.add(at_s, "lab", "secret.found", target="worker.log", task=X)
+    return {Guarantee.NOTHING_LEAKED: (X,)}
+
+
+AUDITED_KINDS: tuple[Plant, ...] = (
+    skips_running,
+    leaves_a_final_state,
+    row_overwritten,
+    leaves_dead_by_itself,
+    status_ahead_of_its_row,
+    row_without_message,
+    message_without_row,
+)
+"""Kinds that only an audit trail can show."""
+
+KINDS: tuple[Plant, ...] = (
+    lost,
+    lost_after_a_crash,
+    one_lost_one_doubled,
+    stuck,
+    stuck_unacknowledged,
+    phantom,
+    resurrected,
+    effect_missing,
+    effect_twice,
+    repeat_after_confirmed_ack,
+    repeat_after_anothers_crash,
+    repeat_under_a_valid_lease,
+    dead_too_early,
+    dead_letter_missing,
+    dead_letter_missing_after_all_attempts,
+    dead_and_done,
+    retry_too_soon,
+    retry_too_late,
+    retry_in_vain,
+    too_many_retries,
+    poison_without_end,
+    two_holders,
+    renewed_after_it_was_lost,
+    stale_write,
+    stale_effect,
+    over_the_limit,
+    progress_goes_back,
+    status_goes_back,
+    status_contradicted,
+    one_key_two_ids,
+    one_key_two_effects,
+    starts_after_cancellation,
+    starts_after_its_deadline,
+    starts_in_a_pause,
+    starts_before_its_time,
+    starts_long_after_its_time,
+    never_starts_at_its_time,
+    starved,
+    order_turned_round,
+    slow_to_recover,
+    secret_in_a_log,
+)
+"""Every other kind."""
+
+
+def planted(draft: Draft, plant: Plant, at_s: float) -> tuple[Draft, Expected]:
+    """A copy of the draft with one anomaly in it, and what that breaks."""
+    copy = Draft(
+        draft.window,
+        draft.audited,
+        draft.leased,
+        list(draft.events),
+        {name: list(tasks) for name, tasks in draft.lists.items()},
+        draft.end_s,
+    )
+    return copy, plant(copy, at_s)
