@@ -124,6 +124,7 @@ def build_relay(parts: Parts) -> Relay:
         parts.engine,
         parts.broker,
         parts.metrics,
+        topology(settings),
         rows_max=settings.relay_batch,
         claim_s=settings.relay_claim_s,
         confirm_timeout_s=settings.confirm_timeout_s,
@@ -135,8 +136,6 @@ def build_worker(parts: Parts, held: HeldClaims) -> Worker:
     """What the slots of this worker process share."""
     settings = parts.settings
     options = WorkerOptions(
-        work_queue=settings.work_queue,
-        dead_queue=settings.dead_queue,
         prefetch=settings.prefetch,
         lease_s=settings.lease_s,
         retry_policy=settings.retry_policy,
@@ -144,7 +143,17 @@ def build_worker(parts: Parts, held: HeldClaims) -> Worker:
         progress_expiry_s=settings.progress_expiry_s,
     )
     handler_of = _handlers(settings.handlers)
-    return Worker(parts.runtime, parts.engine, parts.broker, parts.cache, handler_of, held, parts.metrics, options)
+    return Worker(
+        parts.runtime,
+        parts.engine,
+        parts.broker,
+        parts.cache,
+        handler_of,
+        held,
+        parts.metrics,
+        topology(settings),
+        options,
+    )
 
 
 def build_rescuer(parts: Parts) -> Rescuer:
@@ -152,8 +161,6 @@ def build_rescuer(parts: Parts) -> Rescuer:
     settings = parts.settings
     prepare(parts.engine, LOCK)
     options = RescuerOptions(
-        work_queue=settings.work_queue,
-        dead_queue=settings.dead_queue,
         sweep_s=settings.sweep_s,
         rows_max=settings.sweep_batch,
         lock_ttl_s=settings.lock_ttl_s,
@@ -162,7 +169,7 @@ def build_rescuer(parts: Parts) -> Rescuer:
         outbox_kept_s=settings.outbox_kept_s,
     )
     jobs: Sequence[LeaderJob] = _load(settings.leader_jobs) if settings.leader_jobs else ()
-    return Rescuer(parts.runtime, parts.engine, parts.cache, jobs, parts.metrics, options)
+    return Rescuer(parts.runtime, parts.engine, parts.cache, jobs, parts.metrics, topology(settings), options)
 
 
 def _handlers(place: str) -> Callable[[str], Handler | None]:

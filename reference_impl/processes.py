@@ -1,40 +1,33 @@
 """The processes of the system, each a role: which loops it runs, and how it comes to a graceful end (R30)."""
 
-import signal
 from collections.abc import Callable
 from dataclasses import replace
 
 import structlog
 
 from reference_impl import outbox
-from reference_impl.adapters.system import Loops, StopEvent
-from reference_impl.bootstrap import Parts, assemble, build_relay, build_rescuer, build_worker, topology
-from reference_impl.errors import BrokerError
+from reference_impl.adapters.system import Loops, StopEvent, stop_on_signals
+from reference_impl.bootstrap import Parts, assemble, build_relay, build_rescuer, build_worker
 from reference_impl.lease import HeldClaims, run_heartbeat
 from reference_impl.settings import Settings
 from reference_impl.transactions import transact
 
 ROLES = ("api", "relay", "worker", "rescuer", "embedded", "migrate")
 
-ENDING = (signal.SIGTERM, signal.SIGINT)
-
 Loop = tuple[str, Callable[[], None]]
 
 
 def run_role(role: str, settings: Settings) -> int:
     """Run one process until SIGTERM or SIGINT; its exit code. A second signal, like a kill, is just a crash."""
-    signal.pthread_sigmask(
-        signal.SIG_BLOCK, ENDING
-    )  # before any thread is made: the main thread takes them, one by one
     parts = assemble(settings, role=role)
     if role == "migrate":
         _migrate(parts)
         return 0
+    stop_on_signals(parts.stop)
     log = structlog.get_logger().bind(role=role, name=parts.runtime.name)
     if role == "embedded":
         _migrate(parts)
         transact(parts.engine, outbox.revive_waiting)  # a queue in memory is empty after a restart
-    _declare_queues(parts)
     log.info("started")
     try:
         _run(role, parts)
@@ -63,7 +56,7 @@ def _run(role: str, parts: Parts) -> None:
     workers, heart = Loops(parts.stop), Loops(parts.stop)
     heart.start(serving)
     workers.start(working)
-    _await_end(parts.stop)
+    parts.stop.await_request()
     try:
         workers.join(parts.settings.drain_s)
     finally:
@@ -89,33 +82,12 @@ def _serve_api(parts: Parts) -> None:
     # uvicorn installs no signal handlers outside the main thread; it looks at this flag several times a second.
     serving = Loops(parts.stop)
     serving.start([("uvicorn", server.run)])
-    while not parts.stop.wait(3600.0):
-        pass
+    parts.stop.await_request()
     server.should_exit = True
     serving.join(parts.settings.drain_s)
-
-
-def _declare_queues(parts: Parts) -> None:
-    """Wait for the broker: starting before it is a normal morning."""
-    while not parts.stop.requested:
-        try:
-            parts.broker.declare(topology(parts.settings))
-        except BrokerError as error:
-            structlog.get_logger().warning("waiting for the broker", why=str(error))
-            parts.stop.wait(0.5)
-        else:
-            return
 
 
 def _migrate(parts: Parts) -> None:
     from reference_impl.migrations import migrate
 
     migrate(parts.engine)
-
-
-def _await_end(stop: StopEvent) -> None:
-    """Until a signal asks for the end, or a loop has broken; from then on a second signal kills."""
-    while not stop.requested:
-        if signal.sigtimedwait(ENDING, 0.5) is not None:
-            stop.request()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)

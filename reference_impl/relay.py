@@ -4,14 +4,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import structlog
 from sqlalchemy import Connection, Engine
 
 from reference_impl import outbox
-from reference_impl.errors import BrokerConnectionLost, BrokerError, DatabaseError
+from reference_impl.errors import BrokerConnectionLost, BrokerError, BrokerUnavailable, DatabaseError
 from reference_impl.metrics import Metrics
 from reference_impl.outbox import OutboxRow
-from reference_impl.ports import Broker, Message, Publisher, PublishOutcome, Runtime
+from reference_impl.ports import Broker, Message, Publisher, PublishOutcome, Runtime, Topology
 from reference_impl.transactions import transact
+
+log = structlog.get_logger()
 
 PATIENCE_S = 0.2
 """Between two tries of something that another part of the world must first mend."""
@@ -25,6 +28,7 @@ class Relay:
     engine: Engine
     broker: Broker
     metrics: Metrics
+    topology: Topology
     rows_max: int
     claim_s: float
     confirm_timeout_s: float
@@ -34,13 +38,16 @@ class Relay:
         """Publish until it is time to end; a lost broker or database is waited for."""
         while not self.runtime.stop.requested:
             try:
+                self.broker.declare(self.topology)  # a broker that was killed may have forgotten a young queue
                 publisher = self.broker.open_publisher()
-            except BrokerError:
+            except BrokerError as error:
+                log.warning("relay waits for the broker", why=str(error))
                 self.runtime.stop.wait(PATIENCE_S)
                 continue
             try:
                 self._publish_with(publisher)
-            except BrokerError:
+            except BrokerError as error:
+                log.warning("relay lost the broker", why=str(error))
                 self.metrics.broker_connections_lost.inc()
                 self.runtime.stop.wait(PATIENCE_S)
             finally:
@@ -60,7 +67,7 @@ class Relay:
         """How many rows were taken up; those that were confirmed are marked, the others given back.
 
         Raises:
-            BrokerError: confirms stayed away, and this publisher is no good any more.
+            BrokerError: not everything was confirmed: the connection is in doubt, or a queue is gone or full. Start afresh.
             DatabaseError: as `transact`; an unmarked row is published again when its claim has run out.
         """
         claim = self.runtime.entropy.identifier()
@@ -84,7 +91,7 @@ class Relay:
         if PublishOutcome.UNKNOWN in outcomes:
             raise BrokerConnectionLost("confirms stayed away")
         if others:
-            self.runtime.stop.wait(PATIENCE_S)  # returned or refused: no queue takes it now
+            raise BrokerUnavailable("no queue takes what was published")
         return len(rows)
 
     def _settle(self, claim: str, *, confirmed: Sequence[int], others: Sequence[int]) -> None:

@@ -7,6 +7,7 @@ is left alone, and under the leader's fence, so that a leader that was away cann
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import structlog
 from sqlalchemy import ColumnElement, Connection, Engine, select
 
 from reference_impl import dead_letter, lock, outbox, settlement, store
@@ -14,10 +15,12 @@ from reference_impl.database_clock import microseconds, now_us
 from reference_impl.errors import CacheUnavailable, DatabaseError
 from reference_impl.lock import HeldLock
 from reference_impl.metrics import Metrics
-from reference_impl.ports import Cache, LeaderJob, Runtime
+from reference_impl.ports import Cache, LeaderJob, Runtime, Topology
 from reference_impl.schema import tasks
 from reference_impl.task import HELD, WAITING, Task, TaskState
 from reference_impl.transactions import transact
+
+log = structlog.get_logger()
 
 LOCK = "sweep"
 
@@ -26,8 +29,6 @@ LOCK = "sweep"
 class RescuerOptions:
     """How the rescuer works; what each means is said in `settings.Settings`."""
 
-    work_queue: str
-    dead_queue: str
     sweep_s: float
     rows_max: int
     lock_ttl_s: float
@@ -45,6 +46,7 @@ class Rescuer:
     cache: Cache
     jobs: Sequence[LeaderJob]
     metrics: Metrics
+    topology: Topology
     options: RescuerOptions
 
     def run(self) -> None:
@@ -54,14 +56,13 @@ class Rescuer:
                 held = lock.acquire(self.runtime, self.engine, self.cache, LOCK, ttl_s=self.options.lock_ttl_s)
                 if held is not None:
                     self._lead(held)
-            except (CacheUnavailable, DatabaseError):
-                continue
+            except (CacheUnavailable, DatabaseError) as error:
+                log.warning("rescuer cannot sweep", why=str(error))
 
     def _lead(self, held: HeldLock) -> None:
         try:
             while not self.runtime.stop.requested:
-                for job in self.jobs:
-                    job(held.fence)
+                self._run_jobs(held.fence)
                 if not self.sweep(held):
                     return
                 if self.runtime.stop.wait(self.options.sweep_s):
@@ -70,6 +71,13 @@ class Rescuer:
                     return
         finally:
             lock.release(self.runtime, self.cache, held)
+
+    def _run_jobs(self, fence: int) -> None:
+        for job in self.jobs:
+            try:
+                job(fence)
+            except Exception:
+                log.exception("a leader job failed", job=repr(job))
 
     def sweep(self, held: HeldLock) -> bool:
         """Put right what is wrong at this moment; whether this leader's fence was still good all along.
@@ -135,14 +143,14 @@ class Rescuer:
                 connection, task, TaskState.DEAD, actor=self.runtime.name, where=still_silent, values=record
             )
             if ended:
-                dead_letter.write(connection, task, "poison", dead_queue=self.options.dead_queue)
+                dead_letter.write(connection, task, "poison", dead_queue=self.topology.dead_queue)
             return ended
         return settlement.retry_later(
             connection,
             task,
             actor=self.runtime.name,
             delay_s=0.0,
-            work_queue=self.options.work_queue,
+            work_queue=self.topology.work_queue,
             values=record,
             where=still_silent,
         )
@@ -157,7 +165,7 @@ class Rescuer:
     def _enqueue_again(self, connection: Connection, task: Task) -> bool:
         if not store.note_enqueued(connection, task.id, seen_us=task.enqueued_us):
             return False
-        outbox.put(connection, task.id, self.options.work_queue, trace_id=task.trace_id)
+        outbox.put(connection, task.id, self.topology.work_queue, trace_id=task.trace_id)
         return True
 
     def _find(self, connection: Connection, *conditions: ColumnElement[bool]) -> Sequence[Task]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import structlog
 from sqlalchemy import Connection, Engine
 
 from reference_impl import lease, settlement
@@ -11,12 +12,14 @@ from reference_impl.attempt import Attempt
 from reference_impl.errors import BrokerError, DatabaseError, PermanentFailure
 from reference_impl.lease import HeldClaims
 from reference_impl.metrics import Metrics
-from reference_impl.ports import Broker, Cache, Consumer, Delivery, Handler, Runtime
+from reference_impl.ports import Broker, Cache, Consumer, Delivery, Handler, Runtime, Topology
 from reference_impl.retry import Failure, RetryPolicy, classify, delay_s
 from reference_impl.settlement import Settled
 from reference_impl.store import document
 from reference_impl.task import Claim
 from reference_impl.transactions import transact
+
+log = structlog.get_logger()
 
 PATIENCE_S = 0.2
 """Between two tries of something that another part of the world must first mend."""
@@ -26,8 +29,6 @@ PATIENCE_S = 0.2
 class WorkerOptions:
     """How a worker works; what each means is said in `settings.Settings`."""
 
-    work_queue: str
-    dead_queue: str
     prefetch: int
     lease_s: float
     retry_policy: RetryPolicy
@@ -47,19 +48,23 @@ class Worker:
     handler_of: Callable[[str], Handler | None]
     held: HeldClaims
     metrics: Metrics
+    topology: Topology
     options: WorkerOptions
 
     def run_slot(self) -> None:
         """Work through the queue, one task at a time, until it is time to end; a lost broker is waited for."""
         while not self.runtime.stop.requested:
             try:
-                consumer = self.broker.open_consumer(self.options.work_queue, prefetch=self.options.prefetch)
-            except BrokerError:
+                self.broker.declare(self.topology)  # a broker that was killed may have forgotten a young queue
+                consumer = self.broker.open_consumer(self.topology.work_queue, prefetch=self.options.prefetch)
+            except BrokerError as error:
+                log.warning("worker waits for the broker", why=str(error))
                 self.runtime.stop.wait(PATIENCE_S)
                 continue
             try:
                 self._consume(consumer)
-            except BrokerError:
+            except BrokerError as error:
+                log.warning("worker lost the broker", why=str(error))
                 self.metrics.broker_connections_lost.inc()
             finally:
                 consumer.close()
@@ -143,8 +148,8 @@ class Worker:
                 failure,
                 attempts_max=policy.attempts_max,
                 delay_s=wait_s,
-                work_queue=self.options.work_queue,
-                dead_queue=self.options.dead_queue,
+                work_queue=self.topology.work_queue,
+                dead_queue=self.topology.dead_queue,
             )
 
         while True:

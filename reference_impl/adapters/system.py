@@ -1,11 +1,14 @@
 """The real clock, real chance, and threads: what makes the loops run outside a simulator."""
 
 import random
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
 
 from uuid_utils import uuid7
+
+LOOK_S = 0.1
 
 
 class SystemClock:
@@ -48,8 +51,28 @@ class StopEvent:
         return self._event.wait(timeout_s)
 
     def request(self) -> None:
-        """Utter it. Idempotent, and safe in a signal handler."""
+        """Utter it. Idempotent."""
         self._event.set()
+
+    def await_request(self) -> None:
+        """Rest until it is uttered, by sleeping and looking.
+
+        Not by waiting for the event: a signal handler that utters it, in a thread that is just inside the event's own lock,
+        would wait for itself.
+        """
+        while not self._event.is_set():
+            time.sleep(LOOK_S)
+
+
+def stop_on_signals(stop: StopEvent) -> None:
+    """SIGTERM and SIGINT utter the wish to end; a second one kills, like any other crash. Call it in the main thread."""
+
+    def on_signal(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        stop.request()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
 
 
 class Loops:

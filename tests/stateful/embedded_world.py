@@ -173,6 +173,7 @@ class EmbeddedWorld:
             self.engine,
             self.broker,
             Metrics(),
+            topology(SETTINGS),
             rows_max=10,
             claim_s=30.0,
             confirm_timeout_s=1.0,
@@ -212,8 +213,6 @@ class EmbeddedWorld:
         if held is None:
             return
         options = RescuerOptions(
-            SETTINGS.work_queue,
-            SETTINGS.dead_queue,
             SETTINGS.sweep_s,
             100,
             SETTINGS.lock_ttl_s,
@@ -221,7 +220,7 @@ class EmbeddedWorld:
             SETTINGS.undelivered_after_s,
             SETTINGS.outbox_kept_s,
         )
-        rescuer = Rescuer(runtime, self.engine, self._cache, (), Metrics(), options)
+        rescuer = Rescuer(runtime, self.engine, self._cache, (), Metrics(), topology(SETTINGS), options)
         assert rescuer.sweep(held), "nobody else leads in this world"
         lock.release(runtime, self._cache, held)
 
@@ -254,8 +253,6 @@ class EmbeddedWorld:
 
     def _worker(self, actor: str, plan: Plan) -> Worker:
         options = WorkerOptions(
-            SETTINGS.work_queue,
-            SETTINGS.dead_queue,
             1,
             SETTINGS.lease_s,
             SETTINGS.retry_policy,
@@ -270,6 +267,7 @@ class EmbeddedWorld:
             lambda _: lambda attempt: self._handle(actor, attempt, plan),
             HeldClaims(),
             Metrics(),
+            topology(SETTINGS),
             options,
         )
 
