@@ -9,6 +9,9 @@ from scenarios.system import Client, Outcome, ReadStatus, Submit
 from tasklab.tasklab_probe import Recorder
 
 STATUS_EVERY_S = 0.1
+TRIES_MAX = 6
+PATIENCE_S = 0.2
+"""Times the number of tries so far: three seconds in all, so that an API that is down for a moment loses no client's task."""
 RECENT = 10
 """The reader looks at the latest submissions in turn: those are the ones on the move."""
 
@@ -80,9 +83,15 @@ class Clients:
             while (arrival := self._take(arrivals)) is not None:
                 if self._over.wait(max(0.0, began_s + arrival.at_s - time.monotonic())):
                     return
-                self.submit(client, arrival.submit, actor)
+                self._submit_until_accepted(client, arrival.submit, actor)
         finally:
             client.close()
+
+    def _submit_until_accepted(self, client: Client, submit: Submit, actor: str) -> None:
+        """As a client does that wants its task done: the same key again until it is acknowledged, or patience is over."""
+        for number in range(TRIES_MAX):
+            if self.submit(client, submit, actor).kind == "ok" or self._over.wait(PATIENCE_S * number):
+                return
 
     def _take(self, arrivals: Sequence[Arrival]) -> Arrival | None:
         with self._lock:

@@ -96,7 +96,7 @@ class Strike:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What clients do: `tasks` submissions at `rate_per_s`, each working `work_s`.
+    """What clients do: `tasks` submissions at `rate_per_s`, each working `work_s`, each submitted again until it is accepted.
 
     Of every hundred tasks about `failing_once` fail once in a way that heals, `failing_always` fail until their attempts are used
     up, and `failing_for_good` fail in a way that no retry heals.

@@ -10,22 +10,31 @@ import typer
 
 from tasklab.commands.output import (
     EXIT_UNKNOWN,
-    EXIT_USAGE,
     STYLE_OF_EXIT,
     Progress,
     explained,
-    fail,
     worst,
 )
 from tasklab.commands.worlds import EnvironmentName, make_environment
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from chaos.environment import Environment
+    from scenarios.account import Account
     from scenarios.judge import Judgement
     from scenarios.scenario import Scenario
     from scenarios.system import System
+    from scenarios.verdict import Verdict
 
 SEED_MAX = 2**31 - 1
+
+STYLE_OF_RULING = {"held": "green", "broken": "red", "unknown": "yellow"}
+SENTENCES = {
+    0: "every claimed promise held",
+    1: "a claimed promise is broken",
+    3: "unknown: the lab could not tell",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,26 +198,24 @@ def print_judged(one: Judged) -> None:
     table.add_column("promise")
     table.add_column("verdict")
     table.add_column("reason", overflow="fold")
-    styles = {"held": "green", "broken": "red", "unknown": "yellow"}
     for verdict in one.judgement.verdicts:
-        ruling = verdict.ruling.value if verdict.exercised or verdict.ruling != "held" else "held (not exercised)"
-        table.add_row(verdict.guarantee.value, Text(ruling, style=styles[verdict.ruling.value]), Text(verdict.reason))
+        table.add_row(verdict.guarantee.value, *_ruling_in_words(verdict))
     console.print(table)
     for problem in one.judgement.problems:
         console.print(Text(f"problem: {problem}", style="yellow"))
-    account = one.judgement.to_json()["account"]
-    console.print(Text(f"account: {_account_in_words(account)}"))
+    console.print(Text(f"account: {_account_in_words(one.judgement.account)}"))
     console.print(Text(f"report:  {one.report}"))
-    console.print(Text(f"verdict: {_sentence(one.exit_code)}", style=STYLE_OF_EXIT[one.exit_code]))
+    console.print(Text(f"verdict: {SENTENCES[one.exit_code]}", style=STYLE_OF_EXIT[one.exit_code]))
 
 
-def _account_in_words(account: object) -> str:
-    assert isinstance(account, dict), "the judge writes the account as an object"
-    parts = [f"{len(value) if isinstance(value, (list, tuple)) else value} {name}" for name, value in account.items()]
-    return ", ".join(part for part in parts if not part.startswith(("0 ", "True", "False")))
+def _ruling_in_words(verdict: "Verdict") -> "tuple[Text, str]":
+    from rich.text import Text
+
+    if verdict.ruling == "held" and not verdict.exercised:
+        return Text("held (not exercised)", style="dim"), ""
+    return Text(verdict.ruling, style=STYLE_OF_RULING[verdict.ruling]), verdict.reason
 
 
-def _sentence(exit_code: int) -> str:
-    return {0: "every claimed promise held", 1: "a claimed promise is broken", 3: "unknown: the lab could not tell"}[
-        exit_code
-    ]
+def _account_in_words(account: "Account") -> str:
+    parts = [f"{count} {name.replace('_', ' ')}" for name, count in account.counts.items() if count]
+    return f"{account.submitted} submitted = {' + '.join(parts) or '0'}"

@@ -1,0 +1,110 @@
+"""`tasklab demo`: the main job on this machine, as far as it goes without installing anything; ends in a table and a report."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tasklab.commands.output import STYLE_OF_EXIT, Progress, explained, worst
+from tasklab.commands.run import SEED_MAX, Judged, default_place, print_json, run_one, say_started
+from tasklab.commands.worlds import EnvironmentName, make_environment
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from scenarios.system import System
+
+EMBEDDED_SCENARIOS = ("worker_killed_after_effect", "lease_expires")
+SYSTEMS = ("reference", "naive")
+WORDS = {0: "held", 1: "BROKEN", 3: "unknown"}
+
+
+def demo(
+    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Decides everything that is left to chance.")] = 7,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Holds the run directories. Default: runs/DATE-TIME.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False,
+) -> None:
+    """Break the reference system and the naive design in every way of the catalogue, and set them side by side.
+
+    First on the embedded default, which needs no server and no root; then, where MariaDB or MySQL, Redis, RabbitMQ and Toxiproxy are
+    found, on real services that the lab starts for itself. Exit code 0 when the reference held everywhere: that the naive
+    design breaks is the point.
+    """
+    with explained():
+        from chaos.binaries import inventory
+        from scenarios.lookup import find_system, scenario_names
+
+        say = Progress()
+        place = out or default_place()
+        say("embedded: one process on SQLite, really killed with kill -9 and started again")
+        judged = _run_all(EnvironmentName.EMBEDDED, [find_system("reference")], EMBEDDED_SCENARIOS, seed, place, say)
+        missing = [found.program.name for found in inventory() if found.path is None]
+        if not missing:
+            say("local: real services on loopback")
+            systems = [find_system(name) for name in SYSTEMS]
+            judged += _run_all(EnvironmentName.LOCAL, systems, scenario_names(), seed, place, say)
+        report = _report(judged, place)
+    if as_json:
+        print_json(judged)
+    else:
+        _print(judged, report, missing)
+    raise typer.Exit(worst(one.exit_code for one in judged if one.system == "reference"))
+
+
+def _run_all(
+    environment: EnvironmentName,
+    systems: "list[System]",
+    scenarios: "tuple[str, ...] | list[str]",
+    seed: int,
+    place: Path,
+    say: Progress,
+) -> list[Judged]:
+    from scenarios.lookup import find_scenario
+
+    with make_environment(environment, systems[0]) as world:
+        say_started(world, say)
+        return [
+            run_one(find_scenario(name), name, system, system.name, world, seed=seed, place=place / world.name, say=say)
+            for name in scenarios
+            for system in systems
+        ]
+
+
+def _report(judged: list[Judged], place: Path) -> Path:
+    """One file with all runs side by side."""
+    from reports.build import write_report
+
+    return write_report([one.directory for one in judged if one.directory is not None], place / "report.html")
+
+
+def _print(judged: list[Judged], report: Path, missing: list[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="verdicts", title_justify="left")
+    for heading in ("scenario", "environment", *SYSTEMS):
+        table.add_column(heading, overflow="fold")
+    for environment, scenario in dict.fromkeys((one.environment, one.scenario) for one in judged):
+        cells = {one.system: one for one in judged if (one.environment, one.scenario) == (environment, scenario)}
+        table.add_row(scenario, environment, *(_cell(cells.get(system)) for system in SYSTEMS))
+    console = Console()
+    console.print()
+    console.print(table)
+    if missing:
+        console.print(Text(f"not run on real services; missing: {', '.join(missing)}. `make services` brings it."))
+    console.print(Text(f"report: {report}"))
+
+
+def _cell(one: Judged | None) -> "Text":
+    from rich.text import Text
+
+    if one is None:
+        return Text("–", style="dim")
+    if one.judgement is None:
+        return Text(f"not applicable: {one.why}", style="dim")
+    broken = [verdict.guarantee.value for verdict in one.judgement.verdicts if verdict.ruling == "broken"]
+    words = WORDS[one.exit_code] + (f": {', '.join(broken)}" if broken else "")
+    return Text(words, style=STYLE_OF_EXIT[one.exit_code])
