@@ -1,0 +1,53 @@
+# make demo: set up and show what the lab does.  make test: set up, bring the services, run every test.
+.POSIX:
+.SUFFIXES:
+
+PYTHON = python3
+VENV = .venv
+BIN = $(VENV)/bin
+INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PYTEST = $(BIN)/pytest
+
+.PHONY: demo test services lint format test-unit test-stateful test-services test-end-to-end test-browser test-architecture clean
+
+demo: $(VENV)/installed
+	$(BIN)/tasklab demo
+
+# A missing service fails the tests in CI; elsewhere its tests are skipped with their reason.
+test: $(VENV)/installed-dev
+	@.ci/services $(BIN) || { test -z "$$CI" && echo "going on without: tests that need it are skipped"; }
+	$(MAKE) lint
+	$(PYTEST)
+
+services: $(VENV)/installed
+	.ci/services $(BIN)
+	$(BIN)/tasklab doctor
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test-unit test-stateful test-services test-end-to-end test-browser test-architecture: $(VENV)/installed-dev
+	$(PYTEST) tests/$$(echo $@ | sed 's/^test-//; s/-/_/g')
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "tasklab needs Python 3.11 or newer; say which: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(INSTALL) --editable '.[load,containers,dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
