@@ -1,6 +1,7 @@
 """What all tests share: a test that needs a real service says so, and where the service is missing it is skipped, or fails in CI."""
 
 import os
+from functools import cache
 
 import pytest
 
@@ -11,10 +12,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Looked at when the test is about to run, not when it is collected: collecting costs nothing and starts nothing."""
     if item.get_closest_marker("services") is None:
         return
-    missing = [found.program.name for found in inventory() if found.path is None]
+    missing = _missing_programs()
     if not missing:
         return
     why = f"missing: {', '.join(missing)}; `make services` brings it"
     if os.environ.get("CI"):
         pytest.fail(why)
     pytest.skip(why)
+
+
+@cache
+def _missing_programs() -> tuple[str, ...]:
+    return tuple(found.program.name for found in inventory() if found.path is None)

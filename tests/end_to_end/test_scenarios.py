@@ -1,0 +1,108 @@
+"""The whole path on real services: seven scenarios, two systems, run as a user runs them."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios.lookup import scenario_names
+
+pytestmark = pytest.mark.services
+
+SEED = 7
+BROKEN_BY_NAIVE = {
+    "worker_killed_after_effect": "no_stuck_task",
+    "broker_killed": "no_stuck_task",
+    "redis_failover": "dead_letter_if_exhausted",
+    "relay_killed_after_publish": "no_stuck_task",
+}
+"""Where the naive design is caught, and by which promise. In the other scenarios it happens to stand, or has nothing to strike."""
+STANDING_NAIVE = {"ack_lost", "lease_expires"}
+
+Runs = Mapping[str, dict[str, Any]]
+
+
+def run_all(system: str, place: Path) -> tuple[int, Runs]:
+    """Every scenario against one system in one environment: the exit code, and what --json said, by scenario."""
+    command = [sys.executable, "-m", "tasklab", "run", *scenario_names()]
+    command += ["--system", system, "--seed", str(SEED), "--out", str(place), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.stdout, done.stderr
+    return done.returncode, {one["scenario"]: one for one in json.loads(done.stdout)["runs"]}
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Runs]:
+    return run_all("reference", tmp_path_factory.mktemp("reference"))
+
+
+@pytest.fixture(scope="module")
+def naive(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Runs]:
+    return run_all("naive", tmp_path_factory.mktemp("naive"))
+
+
+@pytest.mark.parametrize("scenario", scenario_names())
+def test_the_reference_keeps_every_promise(scenario: str, reference: tuple[int, Runs]) -> None:
+    run = reference[1][scenario]
+
+    assert {name: said["reason"] for name, said in run["verdicts"].items() if said["verdict"] != "held"} == {}
+    assert run["problems"] == []
+    assert run["account"]["balanced"]
+    assert run["exit_code"] == 0
+
+
+def test_the_reference_holds_in_all_seven_so_the_command_exits_0(reference: tuple[int, Runs]) -> None:
+    assert reference[0] == 0
+    assert len(reference[1]) == 7
+
+
+@pytest.mark.parametrize(("scenario", "promise"), BROKEN_BY_NAIVE.items())
+def test_the_naive_design_is_caught_by_the_promise_it_breaks(
+    scenario: str, promise: str, naive: tuple[int, Runs]
+) -> None:
+    run = naive[1][scenario]
+
+    assert run["verdicts"][promise]["verdict"] == "broken"
+    assert run["verdicts"][promise]["witnesses"]
+    assert run["journeys"], "a witness has a journey that a person can follow"
+    assert run["exit_code"] == 1
+
+
+@pytest.mark.parametrize("scenario", sorted(STANDING_NAIVE))
+def test_the_naive_design_is_not_accused_where_it_stands(scenario: str, naive: tuple[int, Runs]) -> None:
+    run = naive[1][scenario]
+
+    assert {name for name, said in run["verdicts"].items() if said["verdict"] == "broken"} == set()
+
+
+def test_a_fault_with_nothing_to_strike_is_unknown_never_green(naive: tuple[int, Runs]) -> None:
+    run = naive[1]["lock_expires"]
+
+    assert run["exit_code"] == 3
+    assert "no leader" in run["why"]
+
+
+def test_a_broken_promise_decides_the_exit_code_of_the_command(naive: tuple[int, Runs]) -> None:
+    assert naive[0] == 1
+
+
+@pytest.mark.parametrize("scenario", scenario_names())
+def test_every_fault_bit_and_healed_in_this_order(scenario: str, reference: tuple[int, Runs]) -> None:
+    facts = json.loads((Path(reference[1][scenario]["directory"]) / "run.json").read_text())
+
+    for strike in facts["strikes"]:
+        assert strike["begun_ns"] <= strike["bit_ns"] <= strike["ended_ns"] <= strike["healed_ns"]
+        assert strike["evidence"]
+
+
+@pytest.mark.parametrize("scenario", scenario_names())
+def test_every_run_leaves_a_report(scenario: str, reference: tuple[int, Runs]) -> None:
+    run = reference[1][scenario]
+
+    page = Path(run["report"]).read_text()
+
+    assert f"tasklab run {scenario} --system reference --environment local --seed {SEED}" in page
