@@ -1,0 +1,89 @@
+"""The shape of the project, as its documents state it."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tasklab
+from chaos.faults import NAMES
+from scenarios.lookup import find_scenario, find_system, scenario_names, system_names
+from scenarios.nemesis import plan
+from scenarios.system import Pace, System
+
+ROOT = Path(tasklab.__file__).parents[1]
+PACKAGES = ("tasklab", "reference_impl", "chaos", "scenarios", "reports", "loadtests")
+LINES_MAX = 400
+
+
+def modules() -> list[Path]:
+    return [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
+
+
+def test_nobody_imports_whom_he_may_not() -> None:
+    done = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-logo"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("file", modules(), ids=lambda file: str(file.relative_to(ROOT)))
+def test_a_module_says_what_it_is_for_and_fits_in_a_head(file: Path) -> None:
+    text = file.read_text()
+
+    assert ast.get_docstring(ast.parse(text)), "the first line says what the module is for"
+    assert text.count("\n") <= LINES_MAX
+
+
+def test_the_probe_needs_nothing_but_the_standard_library() -> None:
+    tree = ast.parse((ROOT / "tasklab" / "tasklab_probe.py").read_text())
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+
+    assert {name.split(".")[0] for name in imported} <= set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("name", scenario_names())
+def test_a_scenario_has_the_name_of_its_file_a_story_and_something_at_stake(name: str) -> None:
+    scenario = find_scenario(name)
+
+    assert scenario.name == name
+    assert scenario.story
+    assert scenario.strikes
+    assert scenario.at_stake
+
+
+@pytest.mark.parametrize("name", scenario_names())
+def test_a_plan_depends_on_the_seed_and_on_nothing_else(name: str) -> None:
+    scenario = find_scenario(name)
+
+    plans = [plan(scenario, seed, attempts_max=4, pace=Pace()) for seed in (1, 1, 2)]
+
+    assert plans[0] == plans[1]
+    assert plans[0] != plans[2]
+
+
+@pytest.mark.parametrize("name", system_names())
+def test_an_installed_system_has_the_form_of_the_protocol(name: str) -> None:
+    system = find_system(name)
+
+    assert isinstance(system, System)
+    assert system.name == name
+    assert system.claims
+
+
+@pytest.mark.parametrize("name", tasklab.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(tasklab, name) is not None
+
+
+def test_every_fault_says_what_the_peer_sees() -> None:
+    assert all((kind.__doc__ or "").strip() for kind in NAMES)
+    assert len(set(NAMES.values())) == len(NAMES)
