@@ -1,7 +1,6 @@
 """The command line: `tasklab`, or `python -m tasklab`. Commands are in `commands/`, one a file."""
 
 import signal
-import sys
 
 import typer
 
@@ -51,11 +50,7 @@ def main() -> None:
     """Run the command line; ends the process."""
     # SIGTERM as Ctrl-C: whoever ends the lab politely gets everything cleaned up.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        app()
-    except KeyboardInterrupt:
-        print("interrupted; everything that was started has been ended", file=sys.stderr)
-        sys.exit(130)
+    app()
 
 
 if __name__ == "__main__":

@@ -44,6 +44,9 @@ def explained() -> Iterator[None]:
         fail(str(error), EXIT_USAGE)
     except (ChaosError, NotApplicable, RunFailed) as error:
         fail(f"unknown: {error}", EXIT_UNKNOWN)
+    except KeyboardInterrupt:
+        print("tasklab: interrupted; everything that was started has been ended", file=sys.stderr)
+        raise
 
 
 def fail(why: str, code: int) -> None:
