@@ -8,10 +8,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from chaos.environment import Injection, Process, ProcessSpec, ServiceName, Services
+from chaos.environments.links import Links
 from chaos.environments.processes import HostedProcess, ProcessHost, own
 from chaos.environments.ward import Warden
 from chaos.errors import ChaosError, WardenLost
-from chaos.faults import Fault, KillProcess, PauseProcess, name_of
+from chaos.faults import FailOverRedis, Fault, KillProcess, KillService, PauseProcess, name_of
 from chaos.injectors.processes import ProcessKill, ProcessPause, resolve
 from chaos.ports import PortLease
 
@@ -28,7 +29,7 @@ class HostedEnvironment:
     def __init__(self) -> None:
         self._ports = PortLease()
         self._http_ports: dict[str, int] = {}
-        self._opened: tuple[Warden, ProcessHost] | None = None
+        self._opened: tuple[Warden, ProcessHost, Links] | None = None
 
     def __enter__(self) -> "HostedEnvironment":
         """Start the warden, then the services.
@@ -38,7 +39,7 @@ class HostedEnvironment:
         """
         assert self._opened is None, "an environment is entered once"
         warden = Warden(Path(tempfile.mkdtemp(prefix="tasklab-")).resolve())
-        self._opened = warden, ProcessHost(warden)
+        self._opened = warden, ProcessHost(warden), Links(warden, warden.directory, self._ports)
         try:
             self._start_services()
         except BaseException:  # also Ctrl-C: `with` does not call __exit__ for what happens in here
@@ -49,6 +50,7 @@ class HostedEnvironment:
     def __exit__(self, *exc_info: object) -> None:
         """End every process, remove every file. Idempotent."""
         if self._opened is not None:
+            self._links.close()
             self._warden.close()
         self._ports.close()
 
@@ -63,8 +65,8 @@ class HostedEnvironment:
         return MappingProxyType({})
 
     def versions(self) -> Mapping[str, str]:
-        """Version of each service, as it says itself."""
-        return {}
+        """Version of each service, as it says itself, and of Toxiproxy where a link needs it."""
+        return self._links.versions()
 
     def provision(self, namespace: str, *, linked: Sequence[str] = ()) -> Services:
         """See `Environment.provision`. Asked again for the same namespace, it is emptied again.
@@ -81,7 +83,7 @@ class HostedEnvironment:
         if namespace not in self._http_ports:
             self._http_ports[namespace] = self._ports.claim()
         services = self._fill(Services(namespace, directory, self._http_ports[namespace]))
-        return replace(services, links=self._link(services, linked))
+        return replace(services, links=self._links.open(services, linked))
 
     def start_process(self, spec: ProcessSpec, *, log_directory: Path) -> HostedProcess:
         """See `Environment.start_process`."""
@@ -120,13 +122,13 @@ class HostedEnvironment:
         """Add the addresses of the services, each with a fresh namespace."""
         return services
 
-    def _link(self, services: Services, linked: Sequence[str]) -> Mapping[str, Services]:
-        """The services through links of each of these processes' own: without services there is nothing to link to."""
-        return dict.fromkeys(linked, services)
-
     def _service_injection(self, fault: Fault, services: Services, processes: Mapping[str, HostedProcess]) -> Injection:
-        """An injection of a fault that is not one of processes."""
-        raise ChaosError(f"the environment {self.name!r} cannot do {name_of(fault)}: it has no services")
+        """An injection of a fault that is not one of processes; here, of their links."""
+        if isinstance(fault, KillService | FailOverRedis):
+            raise ChaosError(
+                f"the environment {self.name!r} cannot do {name_of(fault)}: it runs no service that it could kill"
+            )
+        return self._links.injection(fault, services, processes)
 
     @property
     def _warden(self) -> Warden:
@@ -137,3 +139,8 @@ class HostedEnvironment:
     def _host(self) -> ProcessHost:
         assert self._opened is not None, "an environment is used inside `with`"
         return self._opened[1]
+
+    @property
+    def _links(self) -> Links:
+        assert self._opened is not None, "an environment is used inside `with`"
+        return self._opened[2]

@@ -12,7 +12,8 @@ from chaos.environment import SERVICE_NAMES, Injection, ServiceName, Services
 from chaos.environments.hosted import HostedEnvironment
 from chaos.environments.processes import HostedProcess
 from chaos.errors import ChaosError
-from chaos.faults import Fault, KillService, name_of
+from chaos.faults import FailOverRedis, Fault, KillService
+from chaos.injectors.redis import RedisFailover
 from chaos.injectors.services import ServiceKill
 from chaos.services import mysql
 from chaos.services.mysql import MysqlServer
@@ -52,7 +53,7 @@ class LocalEnvironment(HostedEnvironment):
 
     def versions(self) -> Mapping[str, str]:
         """Version of each service, as it says itself."""
-        return {server.name: server.version() for server in self._servers}
+        return {**{server.name: server.version() for server in self._servers}, **super().versions()}
 
     def check_health(self, timeout_s: float) -> None:
         """See `Environment.check_health`. One deadline for all services."""
@@ -96,9 +97,14 @@ class LocalEnvironment(HostedEnvironment):
         )
 
     def _service_injection(self, fault: Fault, services: Services, processes: Mapping[str, HostedProcess]) -> Injection:
-        if isinstance(fault, KillService):
-            return ServiceKill(self._server(fault.service))
-        raise ChaosError(f"the environment {self.name!r} cannot do {name_of(fault)}")
+        match fault:
+            case KillService(service):
+                return ServiceKill(self._server(service))
+            case FailOverRedis():
+                server = self._server("redis")
+                assert isinstance(server, RedisServer)
+                return RedisFailover(server)
+        return super()._service_injection(fault, services, processes)
 
     @property
     def _servers(self) -> list[Server]:

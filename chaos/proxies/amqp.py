@@ -1,7 +1,6 @@
 """AMQP 0-9-1 as bytes on a wire: cutting a stream into frames without changing a byte, and telling which method a frame holds."""
 
 import struct
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from pamqp import commands
@@ -14,6 +13,7 @@ FRAME_BYTES_MAX = 1 << 24
 """Larger than any frame that brokers negotiate (131072 by default): beyond it, the stream is not AMQP."""
 
 METHOD, CONTENT_HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
+KINDS = frozenset((METHOD, CONTENT_HEADER, BODY, HEARTBEAT))
 PREAMBLE = 0
 """As a frame's kind: the protocol header with which a client begins."""
 
@@ -22,17 +22,17 @@ DELIVER = commands.Basic.Deliver.index
 GET_OK = commands.Basic.GetOk.index
 RETURN = commands.Basic.Return.index
 ACK = commands.Basic.Ack.index
+NACK = commands.Basic.Nack.index
+REJECT = commands.Basic.Reject.index
 CONFIRM_SELECT = commands.Confirm.Select.index
 CHANNEL_OPEN = commands.Channel.Open.index
 
-_header = struct.Struct(">BHI")
+_AMQP = b"AMQP"
+_kind_and_channel = struct.Struct(">BH")
+_size = struct.Struct(">I")
 _method = struct.Struct(">I")
 _tag_and_bits = struct.Struct(">QB")
 _body_size = struct.Struct(">Q")
-
-
-class MalformedStream(ValueError):
-    """The bytes are not AMQP 0-9-1."""
 
 
 class Frame(NamedTuple):
@@ -57,52 +57,61 @@ class Splitter:
     """Cuts one direction of a connection into frames. What was not yet a whole frame is kept for the next time."""
 
     def __init__(self, *, preamble: bool) -> None:
+        self.is_blind = False
         self._unread = bytearray()
         self._preamble = preamble
+        self._is_first = True
 
-    def feed(self, received: bytes) -> Iterator[Frame]:
-        """The frames that are whole now; joined, their `raw` are the bytes fed so far, but for an unfinished frame.
+    def feed(self, received: bytes) -> list[Frame]:
+        """The frames that are whole now. Joined, all that it ever returned, and then `unfinished`, are the bytes it was fed.
 
-        Raises:
-            MalformedStream: a frame is too long or does not end as frames do.
+        What is not AMQP 0-9-1 makes it give up: `is_blind` from then on, nothing is returned any more and `unfinished` grows.
         """
         unread = self._unread
         unread += received
+        frames: list[Frame] = []
         at = 0
-        if self._preamble and len(unread) >= PROTOCOL_HEADER_BYTES:
-            self._preamble = False
-            at = PROTOCOL_HEADER_BYTES
-            if not unread.startswith(b"AMQP"):
-                raise MalformedStream(f"a connection began with {bytes(unread[:at])!r}")
-            yield Frame(PREAMBLE, 0, bytes(unread[:at]))
-        while not self._preamble and len(unread) - at >= HEADER_BYTES:
-            if unread.startswith(b"AMQP", at):  # the broker's answer to a protocol version that it does not speak
-                end = at + PROTOCOL_HEADER_BYTES
-                if len(unread) < end:
-                    break
-                yield Frame(PREAMBLE, 0, bytes(unread[at:end]))
-                at = end
-                continue
-            kind, channel, size = _header.unpack_from(unread, at)
-            end = at + HEADER_BYTES + size + END_BYTES
-            if size > FRAME_BYTES_MAX:
-                raise MalformedStream(f"a frame of {size} bytes")
-            if len(unread) < end:
+        while not self.is_blind and len(unread) > at:
+            end = self._end_of_frame(at)
+            if end > len(unread):
                 break
-            if unread[end - 1] != FRAME_END:
-                raise MalformedStream(f"a frame of kind {kind} ends with {unread[end - 1]:#x}")
-            yield Frame(kind, channel, bytes(unread[at:end]))
+            raw = bytes(unread[at:end])
+            kind, channel = (PREAMBLE, 0) if raw[0] == _AMQP[0] else _kind_and_channel.unpack_from(raw)
+            frames.append(Frame(kind, channel, raw))
+            self._is_first = False
             at = end
         del unread[:at]
+        return frames
 
-    @property
-    def unfinished(self) -> bytes:
-        """What has come of a frame that is not whole yet."""
-        return bytes(self._unread)
+    def take_unfinished(self) -> bytes:
+        """What came after the last whole frame; it is the caller's now."""
+        unread = bytes(self._unread)
+        self._unread.clear()
+        return unread
+
+    def _end_of_frame(self, at: int) -> int:
+        """Where the frame that begins at `at` ends, or a place beyond what has come if that cannot be told yet."""
+        unread = self._unread
+        beyond = len(unread) + 1
+        kind = unread[at]
+        if (
+            kind == _AMQP[0]
+        ):  # a protocol header: from a client, or a broker's answer to a version that it does not speak
+            self.is_blind = not unread.startswith(_AMQP[: len(unread) - at], at)
+            return beyond if self.is_blind else at + PROTOCOL_HEADER_BYTES
+        if kind not in KINDS or (self._is_first and self._preamble):
+            self.is_blind = True
+            return beyond
+        if len(unread) - at < HEADER_BYTES:
+            return beyond
+        size = _size.unpack_from(unread, at + 3)[0]
+        end = at + HEADER_BYTES + int(size) + END_BYTES
+        self.is_blind = size > FRAME_BYTES_MAX or (end <= len(unread) and unread[end - 1] != FRAME_END)
+        return beyond if self.is_blind else end
 
 
 def read_tag(frame: Frame) -> tuple[int, bool]:
-    """Delivery tag and `multiple` of a basic.ack."""
+    """Delivery tag and first bit of a basic.ack or basic.nack (`multiple`) or basic.reject (`requeue`)."""
     tag, bits = _tag_and_bits.unpack_from(frame.raw, HEADER_BYTES + 4)
     return int(tag), bool(bits & 1)
 

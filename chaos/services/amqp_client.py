@@ -1,6 +1,7 @@
 """A small AMQP client for the lab's own round trips: every step under one deadline, no log, no thread, no retry."""
 
 import socket
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TypeVar
 
@@ -34,11 +35,7 @@ class AmqpClient:
         self.server_version = ""
 
     def __enter__(self) -> "AmqpClient":
-        try:
-            self._open()
-        except BaseException:
-            self._socket.close()
-            raise
+        self.open()
         return self
 
     def __exit__(
@@ -48,7 +45,23 @@ class AmqpClient:
             if error is None:
                 self.call(commands.Connection.Close(200, "", 0, 0), commands.Connection.CloseOk, channel=0)
         finally:
-            self._socket.close()
+            self.hang_up()
+
+    def open(self) -> None:
+        """Log in and open the channel; entering does that too."""
+        try:
+            self._log_in()
+        except BaseException:
+            self.hang_up()
+            raise
+
+    def hang_up(self) -> None:
+        """Close the connection without a word. Idempotent."""
+        self._socket.close()
+
+    def extend(self, deadline: Deadline) -> None:
+        """Another deadline, for what comes now."""
+        self._deadline = deadline
 
     def call(self, request: base.Frame, answer: type[Answer], *, channel: int = CHANNEL) -> Answer:
         """Send a method and return the broker's answer to it.
@@ -59,6 +72,12 @@ class AmqpClient:
         """
         self._send(frame.marshal(request, channel))
         return self._expect(answer)
+
+    def call_many(self, requests: Sequence[base.Frame], answer: type[frame.FrameTypes]) -> None:
+        """Send methods one after the other without waiting, then wait for the answer to each."""
+        self._send(b"".join(frame.marshal(request, CHANNEL) for request in requests))
+        for _ in requests:
+            self._expect(answer)
 
     def publish_confirmed(self, queue: str, content: bytes) -> bool:
         """Publish to a queue on a channel in confirm mode; whether the broker took responsibility for the message."""
@@ -88,7 +107,7 @@ class AmqpClient:
             content += self._expect(body.ContentBody).value
         return content
 
-    def _open(self) -> None:
+    def _log_in(self) -> None:
         self._send(header.ProtocolHeader().marshal())
         start = self._expect(commands.Connection.Start)
         self.server_version = _text((start.server_properties or {}).get("version"))

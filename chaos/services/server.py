@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from chaos.deadline import Deadline, wait
-from chaos.environment import ServiceName
 from chaos.environments.ward import Ward, Warden
 from chaos.errors import ServiceUnavailable, WardenLost
 from chaos.ports import LOOPBACK, PortLease, is_free, is_refused
@@ -20,7 +19,7 @@ ROUND_TRIP_TIMEOUT_S = 2.0
 class Server(ABC):
     """A service that the lab runs, in its part of `directory`, on loopback ports that stay its own as long as the lab lives."""
 
-    name: ClassVar[ServiceName]
+    name: ClassVar[str]
     ports_needed: ClassVar[int]
 
     def __init__(self, warden: Warden, directory: Path, leases: PortLease) -> None:

@@ -1,0 +1,162 @@
+"""Faults of the network between one process and one service: Toxiproxy's toxics, named and proven by what the process sees."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from chaos.deadline import Deadline, wait
+from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal
+from chaos.faults import NAMES, DegradeNetwork
+from chaos.proxies.toxiproxy import Toxic, Toxiproxy
+from chaos.services.exchange import Exchange
+
+SILENCE_S = 0.7
+"""How long nothing has to come for a connection to count as a black hole's."""
+PATIENCE_S = 2.0
+"""What a probe waits beyond what the fault itself adds."""
+AT_LEAST = 0.9
+"""The part of the stated delay, or of the time that the stated bandwidth allows for, that has to be seen."""
+SLOW_REPLY_S = 0.6
+"""How long the reply of a probe of the bandwidth should take."""
+
+BOTH = ("upstream", "downstream")
+Open = Callable[[float], Exchange]
+"""A new connection through the link, with a time-out in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkProxy:
+    """A proxy between a process and a service, and who drives it."""
+
+    api: Toxiproxy
+    name: str
+
+    def degrade(self, fault: DegradeNetwork) -> None:
+        """Do it, to open connections and new ones."""
+        if fault.kind == "refuse":
+            self.api.disable(self.name)
+        else:
+            self.api.add(self.name, toxics(fault))
+
+    def restore(self) -> None:
+        """Undo whatever was done. Idempotent."""
+        self.api.clear(self.name)
+        self.api.enable(self.name)
+
+
+class NetworkDegradation:
+    """A degraded network, seen on a connection that was open before it and on a new one."""
+
+    def __init__(self, fault: DegradeNetwork, proxy: NetworkProxy, connect: Open) -> None:
+        check(fault)
+        self.target = proxy.name
+        self._fault = fault
+        self._proxy = proxy
+        self._connect = connect
+        self._existing: Exchange | None = None
+        self._begun = False
+        self._ended = False
+
+    def begin(self) -> None:
+        """Open a connection, see that it is clean, and degrade."""
+        self._begun = True
+        try:
+            self._existing = self._connect(self._timeout_s)
+            self._existing.ask()
+        except OSError as error:
+            raise FaultDidNotBite(
+                NAMES[DegradeNetwork], self.target, f"the way was not clean before: {error}"
+            ) from error
+        self._proxy.degrade(self._fault)
+
+    def await_bite(self, timeout_s: float) -> str:
+        """See it on the connection opened before, and on a new one."""
+        assert self._existing is not None, "a fault bites after it has begun"
+        before = self._seen(self._existing)
+        try:
+            new = self._connect(self._timeout_s)
+        except OSError as error:
+            after = self._seen_in(error)
+        else:
+            after = self._seen(new)
+            new.close()
+        for which, (bitten, words) in (("an open", before), ("a new", after)):
+            if not bitten:
+                raise FaultDidNotBite(NAMES[DegradeNetwork], self.target, f"on {which} connection: {words}")
+        return f"{self._fault.kind} seen on an open connection ({before[1]}) and on a new one ({after[1]})"
+
+    def end(self) -> None:
+        """Take it off."""
+        if self._begun and not self._ended:
+            self._ended = True
+            if self._existing is not None:
+                self._existing.close()
+            self._proxy.restore()
+
+    def await_healed(self, timeout_s: float) -> None:
+        """See a clean round trip on a new connection."""
+        if problem := wait(self._missing_health, Deadline.after(timeout_s)):
+            raise FaultDidNotHeal(NAMES[DegradeNetwork], self.target, problem)
+
+    def _missing_health(self) -> str:
+        try:
+            exchange = self._connect(PATIENCE_S)
+            took_s = exchange.ask()
+            exchange.close()
+        except OSError as error:
+            return f"no clean round trip ({error})"
+        limit_s = 2 * self._fault.value / 1000 * AT_LEAST
+        return f"a round trip still takes {took_s:.2f} s" if self._fault.kind == "delay" and took_s >= limit_s else ""
+
+    @property
+    def _timeout_s(self) -> float:
+        match self._fault.kind:
+            case "delay" | "reset":
+                return PATIENCE_S + 2 * self._fault.value / 1000
+            case "slow":
+                return PATIENCE_S + 4 * SLOW_REPLY_S
+            case _:
+                return SILENCE_S
+
+    def _seen(self, exchange: Exchange) -> tuple[bool, str]:
+        """Whether a question on this connection shows the fault, and what it shows."""
+        fault = self._fault
+        reply_bytes = round(fault.value * 1024 * SLOW_REPLY_S) if fault.kind == "slow" else 0
+        try:
+            took_s = exchange.ask(reply_bytes)
+        except OSError as error:
+            return self._seen_in(error)
+        least_s = {"delay": 2 * fault.value / 1000, "slow": SLOW_REPLY_S}.get(fault.kind)
+        return least_s is not None and took_s >= least_s * AT_LEAST, f"answered after {took_s:.2f} s"
+
+    def _seen_in(self, error: OSError) -> tuple[bool, str]:
+        silent = isinstance(error, TimeoutError)
+        return silent if self._fault.kind == "blackhole" else not silent and self._fault.kind in (
+            "reset",
+            "refuse",
+        ), str(error)
+
+
+def toxics(fault: DegradeNetwork) -> tuple[Toxic, ...]:
+    """What Toxiproxy calls it."""
+    value = round(fault.value)
+    kinds: Mapping[str, tuple[Toxic, ...]] = {
+        "delay": tuple(Toxic("latency", stream, {"latency": value}) for stream in BOTH),
+        "blackhole": tuple(Toxic("timeout", stream, {"timeout": 0}) for stream in BOTH),
+        "reset": (Toxic("reset_peer", "downstream", {"timeout": value}),),
+        "slow": tuple(Toxic("bandwidth", stream, {"rate": value}) for stream in BOTH),
+        "refuse": (),
+    }
+    return kinds[fault.kind]
+
+
+def check(fault: DegradeNetwork) -> None:
+    """Refuse what the lab cannot do or could not prove.
+
+    Raises:
+        ChaosError: an unknown kind, or a value that would not be seen.
+    """
+    kinds = ("delay", "blackhole", "reset", "slow", "refuse")
+    if fault.kind not in kinds:
+        raise ChaosError(f"no network fault is called {fault.kind!r}; there are {', '.join(kinds)}")
+    if fault.value < 0 or (fault.kind in ("delay", "slow") and round(fault.value) < 1):
+        raise ChaosError(f"a network fault of kind {fault.kind!r} needs a value of 1 or more, not {fault.value:g}")

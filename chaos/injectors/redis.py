@@ -1,0 +1,62 @@
+"""The fault of a Redis failover: the primary dies, and the Sentinels make its replica the primary."""
+
+import time
+
+from chaos.deadline import Deadline, wait
+from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
+from chaos.faults import NAMES, FailOverRedis
+from chaos.ports import LOOPBACK, is_refused
+from chaos.services.redis import PRIMARY_NAME, RedisServer, ask_primary, missing_write
+from chaos.services.server import KILL_TIMEOUT_S
+
+
+class RedisFailover:
+    """kill -9 of the primary; heals by starting it again as a replica of the one that took over.
+
+    (Started as the primary that it was, it would take writes of stale clients for some ten seconds, until Sentinels demote it.)
+    """
+
+    target: str = "redis"
+
+    def __init__(self, server: RedisServer) -> None:
+        self._server = server
+        self._old = 0
+        self._begun_s = 0.0
+        self._ended = False
+
+    def begin(self) -> None:
+        """Kill the primary."""
+        self._old = self._server.primary_port()
+        self._begun_s = time.monotonic()
+        self._server.node(self._old).kill_tree(KILL_TIMEOUT_S)
+
+    def await_bite(self, timeout_s: float) -> str:
+        """See the old primary dead, another one named by most Sentinels, and a write to it."""
+        if problem := wait(self._missing_bite, Deadline.after(timeout_s)):
+            raise FaultDidNotBite(NAMES[FailOverRedis], self.target, problem)
+        took_s = time.monotonic() - self._begun_s
+        return f"primary {LOOPBACK}:{self._old} killed; after {took_s:.1f} s {LOOPBACK}:{self._server.primary_port()} takes writes"
+
+    def end(self) -> None:
+        """Start the old primary again, as a replica; where no other has taken over, as the primary that it still is."""
+        if self._old and not self._ended:
+            self._ended = True
+            primary = self._server.primary_port()
+            self._server.spawn_node(self._old, replica_of=None if primary == self._old else primary)
+
+    def await_healed(self, timeout_s: float) -> None:
+        """See the old primary follow the new one, and every Sentinel ready to fail over again."""
+        try:
+            self._server.await_ready(Deadline.after(timeout_s))
+        except ServiceUnavailable as error:
+            raise FaultDidNotHeal(NAMES[FailOverRedis], self.target, str(error)) from error
+
+    def _missing_bite(self) -> str:
+        if not is_refused(LOOPBACK, self._old):
+            return f"the old primary at port {self._old} still takes connections"
+        primary = ask_primary(self._server.sentinels, PRIMARY_NAME)
+        if primary is None:
+            return "the Sentinels do not agree on a primary"
+        if primary[1] == self._old:
+            return f"the Sentinels still name the old primary at port {self._old}"
+        return missing_write(*primary)

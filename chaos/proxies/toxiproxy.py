@@ -1,0 +1,103 @@
+"""A Toxiproxy server, driven through toxiproxy-python: the few calls that the lab needs, each bounded in time and checked.
+
+toxiproxy-python keeps the server's address in class attributes, takes an HTTP 500 for success and waits for ever. So this
+goes in at its lowest floor, `APIConsumer`: a subclass a server (its class methods then have an address of their own, which makes
+two servers in one process possible), a time-out for every request, and a look at every status. Its `populate` (which
+returns nothing the second time) and `down` (which enables what was disabled before) are left alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import requests
+from toxiproxy.api import APIConsumer
+from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
+
+from chaos.errors import ServiceUnavailable
+
+REQUEST_TIMEOUT_S = 5.0
+OK_BELOW = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Toxic:
+    """What is done to a proxy's connections in one direction; `stream`: `upstream` (towards the server) or `downstream`."""
+
+    type: str
+    stream: str
+    attributes: Mapping[str, int]
+
+    @property
+    def name(self) -> str:
+        """Unique in its proxy: a toxic put there twice is one."""
+        return f"{self.type}_{self.stream}"
+
+
+class Toxiproxy:
+    """The proxies of one server. Thread-safe."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._api: Any = type("Api", (APIConsumer,), {"host": host, "port": port})
+        # An HTTP_PROXY in the environment must not come between the lab and its own server.
+        self._options: dict[str, Any] = {"timeout": REQUEST_TIMEOUT_S, "proxies": {"no_proxy": host}}
+
+    def version(self) -> str:
+        """As the server says."""
+        return self._checked(self._api.get, "/version").text
+
+    def create(self, name: str, *, listen: tuple[str, int], upstream: tuple[str, int]) -> None:
+        """A proxy, listening when this returns; one of that name is replaced."""
+        self.delete(name)
+        ends = {"listen": f"{listen[0]}:{listen[1]}", "upstream": f"{upstream[0]}:{upstream[1]}"}
+        self._checked(self._api.post, "/proxies", json={"name": name, "enabled": True, **ends})
+
+    def delete(self, name: str) -> None:
+        """Remove a proxy and its connections. Idempotent."""
+        if name in self._checked(self._api.get, "/proxies").json():
+            self._checked(self._api.delete, f"/proxies/{name}")
+
+    def enable(self, name: str) -> None:
+        """Have the proxy listen."""
+        self._checked(self._api.post, f"/proxies/{name}", json={"enabled": True})
+
+    def disable(self, name: str) -> None:
+        """Have the proxy listen no longer, and close its connections."""
+        self._checked(self._api.post, f"/proxies/{name}", json={"enabled": False})
+
+    def is_enabled(self, name: str) -> bool:
+        """Whether the proxy listens."""
+        return bool(self._checked(self._api.get, f"/proxies/{name}").json()["enabled"])
+
+    def add(self, name: str, toxics: Sequence[Toxic]) -> None:
+        """Put toxics on a proxy; one that is there already stays as it is."""
+        there = self.toxics(name)
+        for toxic in toxics:
+            if toxic.name not in there:
+                body = {
+                    "name": toxic.name,
+                    "type": toxic.type,
+                    "stream": toxic.stream,
+                    "attributes": dict(toxic.attributes),
+                }
+                self._checked(self._api.post, f"/proxies/{name}/toxics", json=body)
+
+    def clear(self, name: str) -> None:
+        """Take every toxic off a proxy. Idempotent."""
+        for toxic in self.toxics(name):
+            self._checked(self._api.delete, f"/proxies/{name}/toxics/{toxic}")
+
+    def toxics(self, name: str) -> tuple[str, ...]:
+        """The names of the toxics on a proxy."""
+        return tuple(toxic["name"] for toxic in self._checked(self._api.get, f"/proxies/{name}/toxics").json())
+
+    def _checked(self, method: Any, url: str, **body: Any) -> requests.Response:
+        try:
+            response: requests.Response = method(url, **body, **self._options)
+        except (InvalidToxic, NotFound, ProxyExists) as error:
+            raise ServiceUnavailable("toxiproxy", f"it refused {url}: {error}") from error
+        except requests.RequestException as error:
+            raise ServiceUnavailable("toxiproxy", f"no answer to {url}: {error}") from error
+        if response.status_code >= OK_BELOW:
+            raise ServiceUnavailable("toxiproxy", f"it answered {response.status_code} to {url}: {response.text[:200]}")
+        return response

@@ -1,0 +1,65 @@
+"""Toxiproxy: a server of the lab's own; its round trip asks for its version."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from chaos import binaries
+from chaos.deadline import Deadline
+from chaos.environments.ward import Ward, Warden
+from chaos.errors import ServiceUnavailable
+from chaos.ports import LOOPBACK, PortLease, is_refused
+from chaos.proxies.toxiproxy import Toxiproxy
+from chaos.services.server import Server
+
+
+class ToxiproxyServer(Server):
+    """One Toxiproxy server, without proxies at first."""
+
+    name = "toxiproxy"
+    ports_needed = 1
+
+    def __init__(self, warden: Warden, directory: Path, leases: PortLease) -> None:
+        super().__init__(warden, directory, leases)
+        self._ward: Ward | None = None
+
+    @property
+    def api(self) -> Toxiproxy:
+        """To drive it."""
+        return Toxiproxy(LOOPBACK, self.ports[0])
+
+    @property
+    def wards(self) -> Sequence[Ward]:
+        """The server."""
+        return [self._ward] if self._ward else []
+
+    @property
+    def data_wards(self) -> Sequence[Ward]:
+        """The server."""
+        return self.wards
+
+    @property
+    def data_ports(self) -> Sequence[int]:
+        """Where it is driven."""
+        return self.ports
+
+    def missing(self) -> str:
+        """What an answer of its HTTP interface lacks."""
+        if is_refused(LOOPBACK, self.ports[0]):  # cheaper than to have an HTTP client find out
+            return f"nobody listens at port {self.ports[0]}"
+        try:
+            self.version()
+        except ServiceUnavailable as error:
+            return str(error)
+        return ""
+
+    def version(self) -> str:
+        """As it says itself."""
+        return self.api.version()
+
+    def _prepare(self, deadline: Deadline) -> None:
+        binaries.require(self.name, "toxiproxy-server")
+
+    def _spawn(self) -> None:
+        program = binaries.require(self.name, "toxiproxy-server")
+        argv = [str(program), "-host", LOOPBACK, "-port", str(self.ports[0])]
+        self._ward = self._warden.spawn("toxiproxy", argv, log=self.directory / "toxiproxy.log", cwd=self.directory)
