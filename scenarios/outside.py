@@ -97,7 +97,7 @@ class Ledger:
 
 
 class Gate:
-    """Keeps back the answer to the `nth` request at a point, until released: a process is caught in exactly that phase."""
+    """Keeps back the answer to the `nth` request of the run at a point, until released: a process is caught in exactly that phase."""
 
     def __init__(self, point: Point, nth: int) -> None:
         self.point = point
@@ -155,9 +155,9 @@ class OutsideServer:
         self._server.server_close()
 
     def arm(self, point: Point, nth: int) -> Gate:
-        """A gate at the `nth` coming to `point`, counted from the start of the run."""
-        gate = Gate(point, nth)
+        """A gate at the `nth` coming to `point` from now on."""
         with self._lock:
+            gate = Gate(point, self._counts[point] + nth)
             self._gates.append(gate)
         return gate
 

@@ -12,6 +12,7 @@ from chaos.errors import ChaosError, ProcessFailed
 from scenarios import nemesis
 from scenarios.clients import Clients
 from scenarios.drain import Drained, drain
+from scenarios.driver import Driver
 from scenarios.errors import RunFailed
 from scenarios.facts import describe_run
 from scenarios.fitting import processes_of, processes_to_link
@@ -19,9 +20,11 @@ from scenarios.nemesis import Plan
 from scenarios.outside import OutsideServer
 from scenarios.rundir import RunDirectory, RunFacts
 from scenarios.scenario import Scenario
-from scenarios.strikes import Nemesis
+from scenarios.status_reader import StatusReader
+from scenarios.strikes import Course, Nemesis
+from scenarios.submissions import Submissions
 from scenarios.supervision import Supervisor
-from scenarios.system import Account, Accountable, Handlers, System, pace_of, policy_of
+from scenarios.system import Account, Accountable, Client, Handlers, System, pace_of, policy_of
 from scenarios.trail import write_lost_acks, write_trail
 from tasklab import tasklab_probe
 from tasklab.tasklab_probe import Recorder
@@ -32,7 +35,7 @@ MISS_AFTER_S = 10.0
 """How long after the last submission a strike may still wait for its moment."""
 HEALTH_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 5.0
-READ_ALL_S = 5.0
+READ_LAST_S = 5.0
 BUDGET_S = 30.0
 """For a system that states no budget of its own."""
 
@@ -41,7 +44,7 @@ Say = Callable[[str], None]
 
 @dataclass(slots=True)
 class Run:
-    """A run while it goes on: what its phases, its strikes and its clients share."""
+    """A run while it goes on: what its phases, its strikes and who submits share. `courses`: its strikes, once it storms."""
 
     system: System
     environment: Environment
@@ -53,7 +56,10 @@ class Run:
     services: Services
     recorder: Recorder
     outside: OutsideServer
+    client_recorder: Recorder
+    submissions: Submissions
     processes: dict[str, Process] = field(default_factory=dict)
+    courses: list[Course] = field(default_factory=list)
 
     def phase(self, name: str) -> None:
         """Note that a phase begins."""
@@ -66,12 +72,34 @@ class Run:
             return self.system.account(self.services)
         return Account(done=self.outside.tasks_with_effect())
 
+    def make_client(self) -> Client:
+        """A new client of the system."""
+        return self.system.client(self.services)
+
+
+Drive = Callable[[Run], Driver]
+"""Makes who submits in a run."""
+
+
+def with_clients(run: Run) -> Driver:
+    """The clients that the scenario's workload states, in threads of this process."""
+    return Clients(run.make_client, run.submissions, run.plan.arrivals, run.plan.scenario.workload.clients)
+
 
 def run(
-    scenario: Scenario, system: System, environment: Environment, *, seed: int, out: Path, repeat: str, say: Say
+    scenario: Scenario,
+    system: System,
+    environment: Environment,
+    *,
+    seed: int,
+    out: Path,
+    repeat: str,
+    say: Say,
+    drive: Drive = with_clients,
 ) -> RunDirectory:
     """Run the scenario against the system in a started environment; the run directory, for the judges.
 
+    `drive` makes who submits: the workload's clients, or another driver.
     What goes wrong with the lab's own work is kept in run.json as a problem: the run is then unknown, and says why.
 
     Raises:
@@ -86,6 +114,7 @@ def run(
     directory = RunDirectory(out)
     directory.create()
     t0_ns = time.monotonic_ns()
+    client_recorder = new_recorder(directory, "client", t0_ns)
     going_on = Run(
         system=system,
         environment=environment,
@@ -97,10 +126,12 @@ def run(
         services=services,
         recorder=new_recorder(directory, "lab", t0_ns),
         outside=OutsideServer(new_recorder(directory, "outside", t0_ns)),
+        client_recorder=client_recorder,
+        submissions=Submissions(client_recorder),
     )
     directory.write_facts(going_on.facts)  # whatever happens from here on, it is known what was run
     try:
-        _carry_out(going_on)
+        _carry_out(going_on, drive(going_on))
     except (ChaosError, RunFailed) as error:
         going_on.facts.problems.append(str(error))
     finally:
@@ -116,12 +147,8 @@ def new_recorder(directory: RunDirectory, name: str, t0_ns: int) -> Recorder:
     return Recorder(str(directory.path / f"history.{name}.jsonl"), name, t0_ns)
 
 
-def _carry_out(run: Run) -> None:
-    clients = Clients(
-        lambda: run.system.client(run.services),
-        new_recorder(run.directory, "client", run.t0_ns),
-        run.plan.scenario.workload.clients,
-    )
+def _carry_out(run: Run, driver: Driver) -> None:
+    reader = StatusReader(run.make_client, run.submissions, run.client_recorder)
     with ExitStack() as stack:
         run.outside.start()
         stack.callback(run.outside.stop)
@@ -129,13 +156,13 @@ def _carry_out(run: Run) -> None:
         stack.callback(_stop_processes, run)
         _start_processes(run)
         run.phase("warm-up")
-        _warm_up(run, clients)
-        healed, drained = _storm_and_calm(run, clients, stack)
+        _warm_up(run)
+        healed, drained = _storm_and_calm(run, driver, reader, stack)
         run.phase("account")
-        clients.read_all(time.monotonic() + READ_ALL_S)
+        reader.read_last(time.monotonic() + READ_LAST_S)
         _write_final(run, drained, healed=healed)
     write_trail(run.system, run.services, run.directory, run.t0_ns)
-    write_lost_acks(run.facts.strikes, clients.ids, run.directory, run.t0_ns)
+    write_lost_acks(run.facts.strikes, run.submissions.ids, run.directory, run.t0_ns)
     run.phase("end")
 
 
@@ -164,20 +191,24 @@ def _probe_environment(run: Run) -> dict[str, str]:
     }
 
 
-def _warm_up(run: Run, clients: Clients) -> None:
+def _warm_up(run: Run) -> None:
     """Submit one task until it is accepted, and wait for its effect: only a consumer that consumes is ready."""
     submit = nemesis.warm_up()
-    client = run.system.client(run.services)
+    client = run.make_client()
     deadline_s = time.monotonic() + READY_TIMEOUT_S
     accepted = False
     try:
         while submit.task not in run.outside.tasks_with_effect():
             _check_alive(run)
             if time.monotonic() > deadline_s:
-                missing = "its effect never came" if accepted else f"no submission was accepted: {clients.last_detail}"
+                missing = (
+                    "its effect never came"
+                    if accepted
+                    else f"no submission was accepted: {run.submissions.last_detail}"
+                )
                 raise RunFailed(f"{run.system.name} was not ready within {READY_TIMEOUT_S:g} s: {missing}")
             if not accepted:
-                accepted = clients.submit(client, submit, "warm-up").kind == "ok"
+                accepted = run.submissions.submit(client, submit, "warm-up").kind == "ok"
             time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
     finally:
         client.close()
@@ -190,40 +221,43 @@ def _check_alive(run: Run) -> None:
             raise ProcessFailed(name, f"ended at start with exit code {process.exit_code()}", process.log, tail)
 
 
-def _storm_and_calm(run: Run, clients: Clients, stack: ExitStack) -> tuple[bool, Drained]:
+def _storm_and_calm(run: Run, driver: Driver, reader: StatusReader, stack: ExitStack) -> tuple[bool, Drained]:
     """The faults by plan, then the wait for everything to come to its end; whether all was healed, and how the drain ended."""
     nemesis_at_work = Nemesis(run, run.plan.strikes, run.say)
+    run.courses = nemesis_at_work.courses
     supervisor = Supervisor(run.environment, run.processes, run.recorder, nemesis_at_work.holds_down, run.say)
-    stack.callback(clients.stop)
+    stack.callback(driver.stop)
+    stack.callback(reader.stop)
     stack.enter_context(supervisor)
+    driver.start()
+    reader.start()
     run.phase("storm")
-    with nemesis_at_work:
-        clients.start(run.plan.arrivals)
-        try:
-            _await_end_of_storm(clients, nemesis_at_work)
-        finally:
-            run.facts.strikes = [course.facts() for course in nemesis_at_work.courses]
-    run.facts.strikes = [course.facts() for course in nemesis_at_work.courses]
-    run.facts.problems += nemesis_at_work.problems()
+    try:
+        with nemesis_at_work:
+            _await_end_of_storm(driver, nemesis_at_work)
+    finally:
+        run.facts.strikes = [course.facts() for course in run.courses]
+    run.facts.problems += [*nemesis_at_work.problems(), *driver.problems()]
     run.phase("calm")
     run.environment.check_health(HEALTH_TIMEOUT_S)
     policy = policy_of(run.system)
     drained = drain(
         run.account,
         run.outside,
-        clients.outcomes,
+        run.submissions.outcomes,
         quiet_s=pace_of(run.system).quiet_s,
         budget_s=policy.budget_s or BUDGET_S,
     )
     run.say(f"drained after {drained.took_s:.1f} s: {drained.how}")
-    clients.stop()
+    reader.stop()
+    driver.stop()
     if supervisor.problem:
         run.facts.problems.append(supervisor.problem)
     return not run.facts.problems, drained
 
 
-def _await_end_of_storm(clients: Clients, nemesis_at_work: Nemesis) -> None:
-    while not clients.finished():
+def _await_end_of_storm(driver: Driver, nemesis_at_work: Nemesis) -> None:
+    while not driver.finished():
         time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
     miss_at_s = time.monotonic() + MISS_AFTER_S
     while not nemesis_at_work.over():

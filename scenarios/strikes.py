@@ -95,13 +95,15 @@ class Nemesis:
         self._aborted = threading.Event()
         self._bitten = [threading.Event() for _ in strikes]
         self.courses = [Course(strike, strike.fault) for strike in strikes]
-        self._gates = [self._arm(strike.when) for strike in strikes]
+        self._gates: list[Gate | None] = []
         self._threads = [
             threading.Thread(target=self._run, args=(number,), name=f"strike {number + 1}", daemon=True)
             for number in range(len(strikes))
         ]
 
     def __enter__(self) -> "Nemesis":
+        # Only now: what came to a point before the storm must neither be caught nor be counted.
+        self._gates = [self._arm(course.strike.when) for course in self.courses]
         for thread in self._threads:
             thread.start()
         return self

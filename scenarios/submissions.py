@@ -1,0 +1,47 @@
+"""What became of every submission of a run, whoever made it: filled while the run goes on, read by its drain and its readers."""
+
+import threading
+from collections.abc import Mapping
+
+from scenarios.system import Client, Outcome, Submit
+from tasklab.tasklab_probe import Recorder
+
+
+class Submissions:
+    """By the lab's task names. Everything that it hands out is a copy: submissions go on meanwhile."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._lock = threading.Lock()
+        self._ids: dict[str, str] = {}
+        self._outcomes: dict[str, str] = {}
+        self.last_detail = ""
+
+    def submit(self, client: Client, submit: Submit, actor: str) -> Outcome:
+        """One submission through a client of this process, recorded and noted."""
+        fields = {"task": submit.task, "user": submit.user, "key": submit.key}
+        self._recorder.record("submit.invoke", actor=actor, **fields)
+        outcome = client.invoke(submit)
+        self._recorder.record(f"submit.{outcome.kind}", actor=actor, **fields, id=outcome.id, detail=outcome.detail)
+        self.note(submit.task, outcome)
+        return outcome
+
+    def note(self, task: str, outcome: Outcome) -> None:
+        """Take in how a submission ended that was recorded elsewhere."""
+        with self._lock:
+            self._outcomes[task] = outcome.kind
+            self.last_detail = outcome.detail or ""
+            if outcome.id is not None:
+                self._ids[task] = outcome.id
+
+    @property
+    def ids(self) -> Mapping[str, str]:
+        """The system's id of every task that was answered with one, in the order of the answers."""
+        with self._lock:
+            return dict(self._ids)
+
+    @property
+    def outcomes(self) -> Mapping[str, str]:
+        """How the latest submission of every task ended: ok, fail or info."""
+        with self._lock:
+            return dict(self._outcomes)
