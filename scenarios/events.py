@@ -119,7 +119,7 @@ def decode_event(line: bytes) -> Event:
         event = _decode_line(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedEvent(str(error)) from error
-    return _checked(event)
+    return checked(event)
 
 
 def event_from(fields: Any) -> Event:
@@ -128,10 +128,11 @@ def event_from(fields: Any) -> Event:
         event = msgspec.convert(fields, Event)
     except (msgspec.ValidationError, RecursionError) as error:
         raise MalformedEvent(str(error)) from error
-    return _checked(event)
+    return checked(event)
 
 
-def _checked(event: Event) -> Event:
+def checked(event: Event) -> Event:
+    """The event, with its time in nanoseconds, if it has what its name requires; raises `MalformedEvent`."""
     required = REQUIRED_FIELDS.get(event.event)
     if required is None:
         raise MalformedEvent(f"unknown event {event.event!r}")

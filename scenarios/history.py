@@ -77,6 +77,13 @@ class History:
         """When the last attempt ended."""
         self._index()
 
+    def count_in(self, *, last_end_ns: int | None, records_states: bool) -> None:
+        """Take account of events that are not among these: of tasks that were only counted (scenarios/ordinary.py)."""
+        self.records_states = self.records_states or records_states
+        if last_end_ns is not None:
+            self.records_ends = True
+            self.last_end_ns = last_end_ns if self.last_end_ns is None else max(last_end_ns, self.last_end_ns)
+
     def _index(self) -> None:
         tasks = self.tasks
         take: dict[str, Callable[[Any], None]] = {  # what each event has to have is checked where it is decoded

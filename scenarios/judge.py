@@ -13,6 +13,7 @@ from scenarios.checkers import CHECKERS
 from scenarios.guarantees import Guarantee
 from scenarios.history import History, Recorded
 from scenarios.journey import Step, journey
+from scenarios.ordinary import NONE, Ordinary
 from scenarios.policy import Policy
 from scenarios.verdict import Breach, Findings, Proof, Ruling, Verdict, broken, held, unknown
 
@@ -59,9 +60,14 @@ class Judgement:
 
 
 def judge(
-    recorded: Recorded, *, claims: Iterable[Guarantee], policy: Policy, problems: Sequence[str] = ()
+    recorded: Recorded,
+    *,
+    claims: Iterable[Guarantee],
+    policy: Policy,
+    problems: Sequence[str] = (),
+    ordinary: Ordinary = NONE,
 ) -> Judgement:
-    """Judge every promise over what was recorded.
+    """Judge every promise over what was recorded, and the `ordinary` tasks that were only counted.
 
     `problems` are the lab's own failures (a service did not start, a fault did not heal): with any, only what the events that are there
     prove is broken, and nothing is held.
@@ -69,10 +75,10 @@ def judge(
     history = recorded.history
     claimed = frozenset(claims)
     malformed = tuple(map(str, recorded.malformed))
-    account = account_of(history, policy)
-    standing = _standing(history, account, malformed, problems)
-    findings = {guarantee: check(history, policy) for guarantee, check in CHECKERS.items()}
-    spared = _judged_on_own_events(history) if standing.spares_own_events else frozenset()
+    account = ordinary.adds_to_account(account_of(history, policy))
+    standing = _standing(history, account, malformed, problems, has_work=_has_work(history) or ordinary.tasks > 0)
+    findings = {guarantee: ordinary.adds(guarantee, check(history, policy)) for guarantee, check in CHECKERS.items()}
+    spared = _judged_on_own_events(history, ordinary) if standing.spares_own_events else frozenset()
     verdicts = {
         guarantee: _verdict(guarantee, found, _Standing() if guarantee in spared else standing)
         for guarantee, found in findings.items()
@@ -109,7 +115,9 @@ class _Standing:
 _ALREADY_PROVEN = frozenset({Proof.EVENTS, Proof.RECORD})
 
 
-def _standing(history: History, account: Account, malformed: Sequence[str], problems: Sequence[str]) -> _Standing:
+def _standing(
+    history: History, account: Account, malformed: Sequence[str], problems: Sequence[str], *, has_work: bool
+) -> _Standing:
     if malformed:
         more = f" (and {len(malformed) - 1} more)" if len(malformed) > 1 else ""
         return _Standing(f"the history is malformed: {malformed[0]}{more}", frozenset())
@@ -125,7 +133,7 @@ def _standing(history: History, account: Account, malformed: Sequence[str], prob
         return _Standing("the drain ran out of time before the system had caught up", _ALREADY_PROVEN)
     if final is None:
         return _Standing("the history has no final account", _ALREADY_PROVEN, spares_own_events=True)
-    if not any(timeline.is_possible for timeline in history.tasks.values()):
+    if not has_work:
         return _Standing(
             "too little work: no submission was acknowledged or possible", _ALREADY_PROVEN, spares_own_events=True
         )
@@ -135,10 +143,14 @@ def _standing(history: History, account: Account, malformed: Sequence[str], prob
     return _Standing()
 
 
-def _judged_on_own_events(history: History) -> frozenset[Guarantee]:
+def _has_work(history: History) -> bool:
+    return any(timeline.is_possible for timeline in history.tasks.values())
+
+
+def _judged_on_own_events(history: History, ordinary: Ordinary) -> frozenset[Guarantee]:
     """Limits and leases need no submission and no account: where there are events of theirs, these decide."""
     spared = set()
-    if history.leases or history.writes:
+    if history.leases or history.writes or ordinary.leases:
         spared |= {Guarantee.SINGLE_HOLDER, Guarantee.FENCED_WRITES}
     if history.allowed_ns or history.denied:
         spared.add(Guarantee.RATE_LIMIT_RESPECTED)

@@ -12,8 +12,9 @@ from scenarios.errors import ScenarioError, UnknownName
 from scenarios.guarantees import Guarantee
 from scenarios.history import Recorded
 from scenarios.judge import Judgement, judge
-from scenarios.policy import MalformedPolicy, Policy, policy_from
-from scenarios.reading import Document, read_foreign, reading_of
+from scenarios.ordinary import NONE, Ordinary
+from scenarios.policy import NO_POLICY, MalformedPolicy, Policy, policy_from
+from scenarios.reading import Document, is_for_the_sieve, is_lines, read_files, read_foreign, reading_of
 from scenarios.rundir import RUN_FILE, RunDirectory
 
 
@@ -30,8 +31,20 @@ class Judged:
     judgement: Judgement
 
 
-def judge_path(path: Path, *, claims: Iterable[Guarantee] | None = None, policy: Policy | None = None) -> Judged:
-    """Judge a run directory (and write its verdicts.json) or a history file; what is not given is taken from the run or the file.
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to judge a history by. What is None is taken from the run or the file; `keep`: tasks whose journeys will be asked for."""
+
+    claims: frozenset[Guarantee] | None = None
+    policy: Policy | None = None
+    keep: tuple[str, ...] = ()
+
+
+AS_STATED = Question()
+
+
+def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
+    """Judge a run directory (and write its verdicts.json) or a history file.
 
     Raises:
         NothingToJudge: neither a run nor a file that can be read.
@@ -39,40 +52,72 @@ def judge_path(path: Path, *, claims: Iterable[Guarantee] | None = None, policy:
         MalformedPolicy: the stated policy is none.
     """
     if path.is_dir():
-        return _judge_run(RunDirectory(path), claims, policy)
+        return _judge_run(RunDirectory(path), question)
     try:
+        if is_for_the_sieve([path]) and is_lines(path):
+            return _judge_large(path, [path], question, question.policy or NO_POLICY, ())
         reading = read_foreign(path)
     except OSError as error:
         raise NothingToJudge(f"{path} cannot be read: {error.strerror or error}") from error
-    if policy is None:
-        policy = policy_from(reading.policy)
-    if claims is None and reading.claims is not None:
-        claims = claims_from(reading.claims)
-    if claims is None:
-        claims = exercised(reading.recorded, policy)
-    return Judged(path, reading.recorded, judge(reading.recorded, claims=claims, policy=policy))
+    stated = None if reading.claims is None else claims_from(reading.claims)
+    policy = policy_from(reading.policy) if question.policy is None else question.policy
+    return _judge(path, reading.recorded, question.claims or stated, policy, ())
 
 
 def judge_run(directory: RunDirectory) -> Judgement:
     """Judge a stored run by what it says of itself, and write its verdicts.json; raises as `judge_path` does."""
-    return _judge_run(directory, None, None).judgement
+    return _judge_run(directory, AS_STATED).judgement
 
 
-def _judge_run(directory: RunDirectory, claims: Iterable[Guarantee] | None, policy: Policy | None) -> Judged:
+def _judge_run(directory: RunDirectory, question: Question) -> Judged:
     try:
         facts = directory.read_facts()
     except (OSError, msgspec.DecodeError) as error:
         raise NothingToJudge(f"{directory.path} holds no run: {RUN_FILE} is missing or damaged") from error
-    recorded = directory.read_history()
-    cut_short = [] if facts.finished else ["the run did not come to its end"]
-    judgement = judge(
-        recorded,
-        claims=claims_from(facts.claims) if claims is None else claims,
-        policy=policy_from(facts.policy) if policy is None else policy,
-        problems=[*facts.problems, *cut_short],
+    problems = [*facts.problems, *([] if facts.finished else ["the run did not come to its end"])]
+    stated = Question(
+        claims_from(facts.claims) if question.claims is None else question.claims,
+        policy_from(facts.policy) if question.policy is None else question.policy,
+        question.keep,
     )
-    directory.write_verdicts(judgement.to_json())
-    return Judged(directory.path, recorded, judgement)
+    assert stated.policy is not None
+    files = directory.history_files()
+    if is_for_the_sieve(files):
+        judged = _judge_large(directory.path, files, stated, stated.policy, problems)
+    else:
+        judged = _judge(directory.path, directory.read_history(), stated.claims, stated.policy, problems)
+    directory.write_verdicts(judged.judgement.to_json())
+    return judged
+
+
+def _judge_large(
+    source: Path, files: Sequence[Path], question: Question, policy: Policy, problems: Sequence[str]
+) -> Judged:
+    import duckdb  # slow to import, and only for large histories
+
+    from scenarios.engines.sieve import sieve
+
+    try:
+        sieved = sieve(files, policy, keep=question.keep)
+    except duckdb.Error:  # read whole, the history says itself, by file and line, what DuckDB could not read
+        return _judge(source, read_files(files), question.claims, policy, problems)
+    return _judge(source, sieved.recorded, question.claims, policy, problems, sieved.ordinary)
+
+
+def _judge(
+    source: Path,
+    recorded: Recorded,
+    claims: frozenset[Guarantee] | None,
+    policy: Policy,
+    problems: Sequence[str],
+    ordinary: Ordinary = NONE,
+) -> Judged:
+    """A history that claims nothing is judged on the promises that it puts to the test; on all, where it does none."""
+    if claims is None:
+        unclaimed = judge(recorded, claims=(), policy=policy, ordinary=ordinary).not_claimed
+        claims = frozenset(verdict.guarantee for verdict in unclaimed if verdict.exercised) or frozenset(Guarantee)
+    judgement = judge(recorded, claims=claims, policy=policy, problems=problems, ordinary=ordinary)
+    return Judged(source, recorded, judgement)
 
 
 def claims_from(names: Iterable[str]) -> frozenset[Guarantee]:
@@ -84,13 +129,6 @@ def claims_from(names: Iterable[str]) -> frozenset[Guarantee]:
             raise UnknownName("promise", name, difflib.get_close_matches(name, known, n=3))
         claims.add(known[name])
     return frozenset(claims)
-
-
-def exercised(recorded: Recorded, policy: Policy) -> frozenset[Guarantee]:
-    """What a history that claims nothing is judged on: the promises that it puts to the test; all, where it does none."""
-    judgement = judge(recorded, claims=(), policy=policy)
-    put_to_test = frozenset(verdict.guarantee for verdict in judgement.not_claimed if verdict.exercised)
-    return put_to_test or frozenset(Guarantee)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,18 @@ LINE_BYTES_MAX = 512 * 2**20
 """No event is longer: the account of 40 million tasks fits."""
 DOCUMENT_BYTES_MAX = 2**30
 """A history larger than this comes as JSON lines."""
+SIEVE_BYTES_MIN = 24 * 2**20
+"""A history smaller than this is read whole; a larger one is sieved first (scenarios/engines/sieve.py)."""
+PACKED_BY = 10
+"""By about how much gzip makes a history smaller."""
 MALFORMED_MAX = 100
 """After so many lines that are no events a file is not read further: it is no history."""
+
+NO_EVENT = "holds no event"
+SECOND_FINAL = "a second final: a history has one account"
+
+TRAIL = frozenset({"state", "dead", "redrive"})
+"""Rows of an audit trail are many writers' under one name: only those of one task have an order."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -71,14 +81,19 @@ class Collector:
         if event.event == "final":
             self._finals += 1
             if self._finals > 1:
-                self.malformed.append(Malformed(file, line, "a second final: a history has one account"))
+                self.malformed.append(Malformed(file, line, SECOND_FINAL))
         self.events.append(event)
 
     def recorded(self, sources: Sequence[str]) -> Recorded:
         """The history of all that was taken."""
         if not self.events and not self.malformed:
-            self.malformed.append(Malformed(", ".join(sources) or "no file", 0, "holds no event"))
+            self.malformed.append(Malformed(", ".join(sources) or "no file", 0, NO_EVENT))
         return Recorded(History(self.events), tuple(self.malformed), self.torn, tuple(sources))
+
+
+def went_back(actor: str, t_ns: int, before_ns: int) -> str:
+    """Why an event is malformed whose time is before that of its actor's last."""
+    return f"time goes back for actor {actor!r}: {t_ns} ns after {before_ns} ns"
 
 
 def read_files(files: Sequence[Path]) -> Recorded:
@@ -108,14 +123,31 @@ def reading_of(document: Document, name: str) -> Reading:
     return Reading(collector.recorded([name]), claims, document.policy)
 
 
+def is_for_the_sieve(files: Sequence[Path]) -> bool:
+    """Whether these files are so large that they are sieved."""
+    return sum(file.stat().st_size * (PACKED_BY if is_packed(file) else 1) for file in files) >= SIEVE_BYTES_MIN
+
+
+def is_lines(file: Path) -> bool:
+    """Whether the file begins with an event on a line of its own."""
+    try:
+        with open_history(file) as stream:
+            return _is_event(stream.readline(LINE_BYTES_MAX))
+    except (EOFError, gzip.BadGzipFile):
+        return False
+
+
+def is_packed(file: Path) -> bool:
+    """Whether it is gzip, whatever its name."""
+    with file.open("rb") as stream:
+        return stream.read(2) == _GZIP_MAGIC
+
+
 def open_history(file: Path) -> BinaryIO:
     """A file as its plain bytes, packed or not."""
-    stream = file.open("rb")
-    if stream.read(2) == _GZIP_MAGIC:
-        stream.seek(0)
-        return gzip.open(stream, "rb")  # type: ignore[return-value]  # a GzipFile reads like any binary stream
-    stream.seek(0)
-    return stream
+    if is_packed(file):
+        return gzip.open(file, "rb")  # type: ignore[return-value]  # a GzipFile reads like any binary stream
+    return file.open("rb")
 
 
 def _document_of(file: Path) -> Document | None:

@@ -53,13 +53,14 @@ def check(
     """
     # Here and not above: `tasklab --help` should not wait for decoders.
     from scenarios.errors import ScenarioError
-    from scenarios.judging import judge_path
+    from scenarios.judging import Question, judge_path
     from scenarios.policy import MalformedPolicy
 
     try:
         if cases:
             raise typer.Exit(_check_cases(path, as_json))
-        judged = judge_path(path, claims=_claims(claims), policy=_policy(policy))
+        question = Question(_claims(claims), _policy(policy), () if witness is None else (witness,))
+        judged = judge_path(path, question)
     except (ScenarioError, MalformedPolicy) as error:
         typer.echo(f"tasklab check: {error}", err=True)
         raise typer.Exit(WRONG_USAGE) from error

@@ -1,0 +1,1 @@
+"""How a history too large to be held in Python gets the same verdicts."""

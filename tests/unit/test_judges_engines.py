@@ -1,0 +1,99 @@
+"""Two engines, one meaning: a sieved history gets the judgement that the whole one gets, to the last figure."""
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scenarios.engines.sieve import sieve
+from scenarios.events import Event
+from scenarios.guarantees import Guarantee
+from scenarios.judge import judge
+from scenarios.reading import read_files
+from tests.anomalies import AUDITED_KINDS, KINDS, planted
+from tests.drafts import Draft, Life, legal_drafts, live
+
+PLENTY = settings(max_examples=100, deadline=None)
+KIND = st.sampled_from([None, *KINDS])
+
+
+def write_by_actor(events: Sequence[Event], directory: Path) -> list[Path]:
+    """One file an actor, as a run leaves them."""
+    by_actor: dict[str, list[bytes]] = defaultdict(list)
+    for event in events:
+        by_actor[event.actor].append(msgspec.json.encode(event) + b"\n")
+    files = []
+    for actor, lines in by_actor.items():
+        file = directory / f"history.{actor}.jsonl"
+        file.write_bytes(b"".join(lines))
+        files.append(file)
+    return sorted(files)
+
+
+@PLENTY
+@given(
+    legal_drafts(),
+    KIND,
+    st.integers(0, 100),
+    st.sampled_from(["all", "no final", "no lists", "not drained", "no ends"]),
+)
+def test_a_sieved_history_is_judged_as_the_whole_one(draft: Draft, kind, at_s: int, record: str) -> None:  # type: ignore[no-untyped-def]
+    if kind is not None:
+        draft, _ = planted(draft, kind, at_s)
+
+    _assert_engines_agree(draft, as_recorded(draft.all_events(), record))
+
+
+@settings(PLENTY, max_examples=30)
+@given(legal_drafts(st.just(True)), st.sampled_from(AUDITED_KINDS), st.integers(0, 100))
+def test_a_sieved_audit_trail_is_judged_as_the_whole_one(draft: Draft, kind, at_s: int) -> None:  # type: ignore[no-untyped-def]
+    draft, _ = planted(draft, kind, at_s)
+
+    _assert_engines_agree(draft, draft.all_events())
+
+
+def as_recorded(events: list[Event], record: str) -> list[Event]:
+    """The same run, recorded less completely."""
+    match record:
+        case "no final":
+            return [event for event in events if event.event != "final"]
+        case "no ends":
+            return [event for event in events if event.event not in ("attempt.ok", "attempt.fail")]
+        case "no lists":
+            nothing = dict.fromkeys(("done", "dead", "cancelled", "expired", "pending"))
+            return [msgspec.structs.replace(event, **nothing) if event.event == "final" else event for event in events]
+        case "not drained":
+            return [
+                msgspec.structs.replace(event, caught_up=False) if event.event == "final" else event for event in events
+            ]
+    return events
+
+
+def _assert_engines_agree(draft: Draft, events: list[Event]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        files = write_by_actor(events, Path(directory))
+
+        whole = judge(read_files(files), claims=Guarantee, policy=draft.policy)
+        sieved = sieve(files, draft.policy, parts_min=3)
+        parts = judge(sieved.recorded, claims=Guarantee, policy=draft.policy, ordinary=sieved.ordinary)
+
+    assert parts.to_json() == whole.to_json()
+
+
+def test_tasks_that_ran_once_and_succeeded_are_counted_and_not_looked_at(tmp_path: Path) -> None:
+    draft = Draft(audited=True, leased=True)
+    extras = frozenset({"deadline", "status", "two_steps"})
+    for number in range(20):
+        live(draft, f"task-{number}", Life("done", (), extras, number))
+    live(draft, "retried", Life("done", ("transient",), extras, 30))
+    live(draft, "resubmitted", Life("done", (), extras | {"key"}, 40))
+    files = write_by_actor(draft.all_events(), tmp_path)
+
+    sieved = sieve(files, draft.policy)
+
+    assert sieved.ordinary.tasks == 20
+    assert sorted(sieved.recorded.history.tasks) == ["resubmitted", "resubmitted-again", "retried"]
