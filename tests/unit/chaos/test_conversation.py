@@ -1,0 +1,144 @@
+"""What a conversation is about: which messages are acknowledged, published, delivered, confirmed."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pamqp import commands
+
+from chaos.proxies import conversation
+from chaos.proxies.amqp import Splitter
+from chaos.proxies.conversation import AckSent, Conversation, Counters, Published
+from tests.unit.chaos import amqp_bytes
+
+
+class Talk:
+    def __init__(self) -> None:
+        self.counters = Counters()
+        self.conversation = Conversation(self.counters)
+        self._client = Splitter(preamble=False)
+        self._broker = Splitter(preamble=False)
+
+    def client(self, *said: bytes) -> list[AckSent | Published]:
+        heard = [self.conversation.hear_client(frame) for frame in self._client.feed(b"".join(said))]
+        return [one for one in heard if one is not None]
+
+    def broker(self, *said: bytes) -> None:
+        for frame in self._broker.feed(b"".join(said)):
+            self.conversation.hear_broker(frame)
+
+
+def test_an_ack_is_told_with_the_message_it_is_for() -> None:
+    talk = Talk()
+    talk.broker(amqp_bytes.deliver(1, b"task a"), amqp_bytes.deliver(2, b"task b"))
+
+    heard = talk.client(amqp_bytes.ack(2), amqp_bytes.ack(1))
+
+    assert heard == [AckSent(1, 2, False, ("task b",)), AckSent(1, 1, False, ("task a",))]
+
+
+def test_an_ack_of_many_is_told_with_all_that_are_still_unsettled() -> None:
+    talk = Talk()
+    talk.broker(*(amqp_bytes.deliver(tag, f"task {tag}".encode()) for tag in range(1, 6)))
+
+    heard = talk.client(amqp_bytes.ack(2), amqp_bytes.ack(4, multiple=True), amqp_bytes.ack(0, multiple=True))
+
+    assert heard == [
+        AckSent(1, 2, False, ("task 2",)),
+        AckSent(1, 4, True, ("task 1", "task 3", "task 4")),
+        AckSent(1, 0, True, ("task 5",)),
+    ]
+
+
+def test_a_message_that_was_rejected_is_not_acknowledged_later() -> None:
+    talk = Talk()
+    talk.broker(*(amqp_bytes.deliver(tag, f"task {tag}".encode()) for tag in range(1, 5)))
+
+    heard = talk.client(
+        amqp_bytes.method(commands.Basic.Reject(delivery_tag=1, requeue=True)),
+        amqp_bytes.method(commands.Basic.Nack(delivery_tag=3, multiple=True)),
+        amqp_bytes.ack(4, multiple=True),
+    )
+
+    assert heard == [AckSent(1, 4, True, ("task 4",))]
+
+
+def test_channels_do_not_mix() -> None:
+    talk = Talk()
+    talk.broker(amqp_bytes.deliver(1, b"of one", channel=1), amqp_bytes.deliver(1, b"of two", channel=2))
+
+    assert talk.client(amqp_bytes.ack(1, channel=2)) == [AckSent(2, 1, False, ("of two",))]
+
+
+def test_a_channel_opened_again_counts_from_the_start() -> None:
+    talk = Talk()
+    talk.client(amqp_bytes.method(commands.Confirm.Select()), amqp_bytes.publish(b"before"))
+
+    heard = talk.client(amqp_bytes.method(commands.Channel.Open()), amqp_bytes.publish(b"after"))
+
+    assert heard == [Published(1, 1, False, "after")]
+
+
+def test_a_publish_is_told_when_its_last_frame_has_come() -> None:
+    talk = Talk()
+    talk.client(amqp_bytes.method(commands.Confirm.Select()))
+    published = amqp_bytes.publish(b"x" * 250)  # three frames of body
+
+    assert talk.client(published[:-1]) == []
+    assert talk.client(published[-1:]) == [Published(1, 1, True, "x" * 250)]
+
+
+def test_a_publish_without_a_body_is_complete_with_its_header() -> None:
+    assert Talk().client(amqp_bytes.publish(b"")) == [Published(1, 1, False, "")]
+
+
+def test_of_a_long_body_the_start_is_kept() -> None:
+    talk = Talk()
+    talk.broker(amqp_bytes.deliver(1, "ü".encode() * 5_000))
+
+    (heard,) = talk.client(amqp_bytes.ack(1))
+
+    assert heard == AckSent(1, 1, False, ("ü" * 300,))
+
+
+def test_a_returned_message_is_no_delivery() -> None:
+    talk = Talk()
+    told = commands.Basic.Return(reply_code=312, reply_text="NO_ROUTE", exchange="x", routing_key="k")
+    talk.broker(amqp_bytes.method(told), amqp_bytes.content(b"came back"), amqp_bytes.deliver(1, b"task a"))
+
+    assert talk.client(amqp_bytes.ack(1)) == [AckSent(1, 1, False, ("task a",))]
+    assert talk.counters.deliveries == 1
+
+
+def test_everything_is_counted() -> None:
+    talk = Talk()
+    talk.client(amqp_bytes.publish(b"a"), amqp_bytes.publish(b"b"), amqp_bytes.HEARTBEAT)
+    talk.broker(amqp_bytes.ack(1), amqp_bytes.ack(2), amqp_bytes.deliver(1, b"a"), amqp_bytes.get_ok(2, b"b"))
+    talk.client(amqp_bytes.ack(1), amqp_bytes.ack(2))
+
+    assert talk.counters == Counters(
+        frames_from_client=9, frames_from_broker=8, publishes=2, confirms=2, deliveries=2, acks=2
+    )
+
+
+def test_what_is_remembered_of_deliveries_is_bounded() -> None:
+    talk = Talk()
+    total = conversation.UNSETTLED_MAX + 10
+    talk.broker(*(amqp_bytes.deliver(tag, b"x") for tag in range(1, total + 1)))
+
+    forgotten, remembered = talk.client(amqp_bytes.ack(1), amqp_bytes.ack(total))
+
+    assert forgotten == AckSent(1, 1, False, ())
+    assert remembered == AckSent(1, total, False, ("x",))
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), st.booleans()), max_size=12))
+def test_every_delivery_is_settled_at_most_once(acks: list[tuple[int, bool]]) -> None:
+    talk = Talk()
+    talk.broker(*(amqp_bytes.deliver(tag, str(tag).encode()) for tag in range(1, 11)))
+    open_tags = set(range(1, 11))
+
+    for tag, multiple in acks:
+        (heard,) = talk.client(amqp_bytes.ack(tag, multiple=multiple))
+        settled = {one for one in open_tags if one == tag or (multiple and one < tag)}
+        open_tags -= settled
+        assert isinstance(heard, AckSent)
+        assert heard.bodies == tuple(str(one) for one in sorted(settled))
