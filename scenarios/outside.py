@@ -3,7 +3,7 @@
 import socketserver
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -12,6 +12,7 @@ from tasklab.tasklab_probe import Recorder
 
 Point = Literal["attempt", "leader", "effect", "write"]
 """Where a process under test can be caught: an attempt began, a leader is at work, an effect or a write was decided."""
+TASK_POINTS = frozenset({"attempt", "effect"})
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True):
@@ -36,6 +37,18 @@ class Records(Protocol):
         """Append one event, stamped now."""
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What the outside has seen by now.
+
+    `duplicates`: accepted effects beyond one a task and step. `repeats`: attempts beyond one a task, whatever they were for.
+    """
+
+    effects: int = 0
+    duplicates: int = 0
+    repeats: int = 0
+
+
 @dataclass(slots=True)
 class Ledger:
     """Decides, atomically for its caller's lock, what is accepted; records it. Holds no socket, so a simulator can use it too."""
@@ -44,13 +57,17 @@ class Ledger:
     _keys: set[str] = field(default_factory=set)
     _fences: dict[str, int] = field(default_factory=dict)
     _arrivals: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _effects: Counter[tuple[str, int | str]] = field(default_factory=Counter)
     tasks_with_effect: set[str] = field(default_factory=set)
+    tally: Tally = field(default_factory=Tally)
 
     def decide(self, request: Request) -> dict[str, object]:
         """The answer to one request; its event is on disk before the answer leaves."""
         if request.op == "arrive":
             place = (str(request.point), str(request.subject))
             self._arrivals[place] += 1
+            if request.point == "attempt" and self._arrivals[place] > 1:
+                self.tally = replace(self.tally, repeats=self.tally.repeats + 1)
             return {"count": self._arrivals[place]}
         if request.op == "effect":
             return {"accepted": self._decide_effect(request)}
@@ -62,6 +79,7 @@ class Ledger:
         accepted = not repeated and self._fence_is_current(f"task:{request.task}", request.fence)
         if accepted:
             self.tasks_with_effect.add(request.task)
+            self._count_effect(request.task, request.step)
             if request.key is not None:
                 self._keys.add(request.key)
         self.recorder.record(
@@ -74,6 +92,13 @@ class Ledger:
             key=request.key,
         )
         return accepted
+
+    def _count_effect(self, task: str, step: int | str) -> None:
+        self._effects[task, step] += 1
+        again = self._effects[task, step] > 1
+        self.tally = replace(
+            self.tally, effects=self.tally.effects + 1, duplicates=self.tally.duplicates + (1 if again else 0)
+        )
 
     def _decide_write(self, request: Request) -> bool:
         assert request.resource is not None
@@ -171,8 +196,13 @@ class OutsideServer:
         with self._lock:
             return tuple(sorted(self._ledger.tasks_with_effect))
 
+    def tally(self) -> Tally:
+        """Effects, duplicates and repeated attempts so far."""
+        with self._lock:
+            return self._ledger.tally
+
     def quiet_s(self) -> float:
-        """Seconds since anybody last asked anything."""
+        """Seconds since a task last began or had an effect; what leaders do by the clock is no sign of life of any task."""
         return (self._recorder.now_ns() - self._last_ns) / 1e9
 
     def answer(self, request: Request) -> dict[str, object]:
@@ -180,7 +210,8 @@ class OutsideServer:
         point: str = request.point or request.op
         with self._lock:
             reply = self._ledger.decide(request)
-            self._last_ns = self._recorder.now_ns()
+            if point in TASK_POINTS:
+                self._last_ns = self._recorder.now_ns()
             self._counts[point] += 1
             nth = self._counts[point]
             reached = [gate for gate in self._gates if gate.point == point and gate.nth == nth]

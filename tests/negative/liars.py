@@ -1,0 +1,65 @@
+"""Systems and scenarios that cheat: each does or says one thing that the lab must not pass."""
+
+from dataclasses import dataclass
+
+from chaos.environment import Services
+from chaos.faults import KillProcess
+from scenarios.guarantees import Guarantee
+from scenarios.scenario import EffectAccepted, Scenario, Strike, Workload
+from scenarios.system import Account, Client, Operation, Outcome, Submit
+from scenarios.systems.reference import Reference
+
+WORKLOAD = Workload(tasks=12, rate_per_s=40)
+
+
+def _scenario(name: str, workload: Workload, *strikes: Strike) -> Scenario:
+    return Scenario(name, "A test of the lab itself.", workload, strikes, (Guarantee.NO_LOST_TASK,))
+
+
+never_reached = _scenario("never_reached", WORKLOAD, Strike(KillProcess(), when=EffectAccepted(nth=10_000)))
+killed_once = _scenario("killed_once", WORKLOAD, Strike(KillProcess(), when=EffectAccepted(nth=4), lasts_s=0.2))
+no_work = _scenario("no_work", Workload(tasks=0, rate_per_s=1.0), Strike(KillProcess(), when=EffectAccepted(nth=1)))
+
+
+class SwallowingClient:
+    """Says ok to every third submission and throws it away."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._count = 0
+
+    def invoke(self, operation: Operation) -> Outcome:
+        if isinstance(operation, Submit) and operation.task != "warm-up":
+            self._count += 1
+            if self._count % 3 == 0:
+                return Outcome("ok", id=f"nothing-{operation.task}")
+        return self._client.invoke(operation)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Swallower(Reference):
+    """Acknowledges what it never stores."""
+
+    name: str = "swallower"
+
+    def client(self, services: Services) -> Client:
+        return SwallowingClient(Reference.client(self, services))
+
+
+@dataclass(frozen=True, slots=True)
+class Boaster(Swallower):
+    """Acknowledges what it never stores, and lists it as done."""
+
+    name: str = "boaster"
+
+    def account(self, services: Services) -> Account:
+        account = Reference.account(self, services)
+        everything = tuple(sorted({*(account.done or ()), *(f"task-{number:04d}" for number in range(1, 13))}))
+        return Account(done=everything, dead=(), cancelled=(), expired=(), pending=())
+
+
+swallower = Swallower()
+boaster = Boaster()

@@ -1,0 +1,80 @@
+"""The lab does not pass what it should not: faults that miss, runs that did nothing, systems that lie."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(place: Path, scenario: str, system: str = "reference") -> dict[str, Any]:
+    """One run in the embedded world, as a process of its own."""
+    command = [sys.executable, "-m", "tasklab", "run", scenario, "--system", system]
+    command += ["--environment", "embedded", "--seed", "1", "--out", str(place), "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stdout, done.stderr
+    one: dict[str, Any] = json.loads(done.stdout)["runs"][0]
+    assert one["exit_code"] == done.returncode
+    return one
+
+
+def test_a_fault_that_never_bit_makes_the_run_unknown(tmp_path: Path) -> None:
+    one = run(tmp_path, "tests.negative.liars:never_reached")
+
+    assert one["exit_code"] == 3
+    assert {said["verdict"] for said in one["verdicts"].values()} == {"unknown"}
+    assert "its moment never came: effect 10000 was accepted" in one["problems"][0]
+
+
+def test_a_run_in_which_nobody_submitted_anything_proves_nothing(tmp_path: Path) -> None:
+    one = run(tmp_path, "tests.negative.liars:no_work")
+
+    assert one["exit_code"] == 3
+
+
+def test_the_same_scenario_without_a_lie_holds(tmp_path: Path) -> None:
+    one = run(tmp_path, "tests.negative.liars:killed_once")
+
+    assert one["exit_code"] == 0, one["verdicts"]
+    assert one["duplicates"]["crash"] >= 1
+
+
+def test_a_task_that_was_acknowledged_and_never_stored_is_lost(tmp_path: Path) -> None:
+    one = run(tmp_path, "tests.negative.liars:killed_once", "tests.negative.liars:swallower")
+
+    assert one["verdicts"]["no_lost_task"]["verdict"] == "broken"
+    assert len(one["verdicts"]["no_lost_task"]["witnesses"]) >= 1
+    assert one["exit_code"] == 1
+
+
+def test_a_task_that_is_listed_as_done_without_an_effect_is_seen(tmp_path: Path) -> None:
+    one = run(tmp_path, "tests.negative.liars:killed_once", "tests.negative.liars:boaster")
+
+    assert one["verdicts"]["exactly_one_effect"]["verdict"] == "broken"
+    assert one["exit_code"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "broker_kiled"], "there is no scenario 'broker_kiled'; did you mean broker_killed"),
+        (["run", "broker_killed", "--system", "refernce"], "there is no system 'refernce'; did you mean reference?"),
+        (["run", "broker_killed", "--seed", "seven"], "should be a valid integer"),
+        (["run", "broker_killed", "--environment", "locall"], "'locall' is not one of"),
+        (["run", "broker_killed", "--sead", "7"], "No such option"),
+        (["run", "no.such.module:scenario"], "no.such.module:scenario"),
+        (["list", "scenrios"], "'scenrios' is not one of"),
+    ],
+)
+def test_wrong_usage_is_said_in_a_sentence_and_ends_with_2(arguments: list[str], sentence: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tasklab", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+
+    assert done.returncode == 2
+    assert " ".join(done.stderr.replace("│", " ").split()).find(sentence) >= 0, done.stderr
+    assert "Traceback" not in done.stderr
