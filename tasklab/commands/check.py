@@ -1,5 +1,6 @@
 """`tasklab check`: judge a stored run again, a foreign history, or a file of judged cases."""
 
+import enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from scenarios.judging import Judged
     from scenarios.policy import Policy
     from scenarios.verdict import Verdict
+
+
+class HistoryFormat(enum.StrEnum):
+    """How a history is written."""
+
+    TASKLAB = "tasklab"
+    JEPSEN = "jepsen"
+
 
 WRONG_USAGE = 2
 WITNESSES_TOLD = 5
@@ -41,6 +50,20 @@ def check(
     witness: Annotated[
         str | None, typer.Option(metavar="TASK", help="Tell the journey of this task, resource or user instead.")
     ] = None,
+    history_format: Annotated[
+        HistoryFormat, typer.Option("--format", help="`jepsen`: operations of an old Jepsen run, in JSON or EDN.")
+    ] = HistoryFormat.TASKLAB,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --format jepsen, what to judge by: register, cas-register, mutex (linearizability), total-queue, queue, set, "
+            "set-full, unique-ids; else what the operations call for.",
+        ),
+    ] = None,
+    time_limit_s: Annotated[
+        float, typer.Option("--time-limit", metavar="SECONDS", min=0, help="After which linearizability is unknown.")
+    ] = 60.0,
     cases: Annotated[
         bool, typer.Option("--cases", help="FILE holds judged cases: print those that come out otherwise.")
     ] = False,
@@ -57,6 +80,12 @@ def check(
     from scenarios.policy import MalformedPolicy
 
     try:
+        if history_format is HistoryFormat.JEPSEN:
+            from tasklab.commands.check_jepsen import check_jepsen, check_jepsen_cases
+
+            if cases:
+                raise typer.Exit(check_jepsen_cases(path, as_json=as_json))
+            raise typer.Exit(check_jepsen(path, model=model, time_limit_s=time_limit_s, as_json=as_json))
         if cases:
             raise typer.Exit(_check_cases(path, as_json))
         question = Question(_claims(claims), _policy(policy), () if witness is None else (witness,))
