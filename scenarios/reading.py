@@ -1,6 +1,7 @@
 """Reads histories from disk: ours or foreign, JSON lines or one document, gzip too; says by file and line what is no event."""
 
 import gzip
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,8 @@ PACKED_BY = 10
 MALFORMED_MAX = 100
 """After so many lines that are no events a file is not read further: it is no history."""
 
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
+"""What reading a packed file raises that was cut short or changed."""
 NO_EVENT = "holds no event"
 SECOND_FINAL = "a second final: a history has one account"
 
@@ -91,6 +94,11 @@ class Collector:
         return Recorded(History(self.events), tuple(self.malformed), self.torn, tuple(sources))
 
 
+def damaged(error: Exception) -> str:
+    """Why a packed file cannot be read on."""
+    return f"the packed file is damaged: {error}"
+
+
 def went_back(actor: str, t_ns: int, before_ns: int) -> str:
     """Why an event is malformed whose time is before that of its actor's last."""
     return f"time goes back for actor {actor!r}: {t_ns} ns after {before_ns} ns"
@@ -133,7 +141,7 @@ def is_lines(file: Path) -> bool:
     try:
         with open_history(file) as stream:
             return _is_event(stream.readline(LINE_BYTES_MAX))
-    except (EOFError, gzip.BadGzipFile):
+    except DAMAGED:
         return False
 
 
@@ -159,7 +167,7 @@ def _document_of(file: Path) -> Document | None:
                 return None
             content = first + stream.read(DOCUMENT_BYTES_MAX - len(first))
         return msgspec.json.decode(content, type=Document)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, EOFError, OSError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, *DAMAGED):
         return None
 
 
@@ -186,8 +194,8 @@ def _take_lines(collector: Collector, name: str, stream: BinaryIO) -> None:
             if len(collector.malformed) - malformed_before >= MALFORMED_MAX:
                 collector.malformed.append(Malformed(name, line, "and no further: this is no history"))
                 return
-    except (EOFError, gzip.BadGzipFile) as error:
-        collector.malformed.append(Malformed(name, line + 1, f"the packed file is damaged: {error}"))
+    except DAMAGED as error:
+        collector.malformed.append(Malformed(name, line + 1, damaged(error)))
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:

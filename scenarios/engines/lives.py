@@ -10,6 +10,7 @@ import duckdb
 from scenarios.events import FINAL_LISTS, NS_PER_S
 from scenarios.ordinary import Ordinary
 from scenarios.policy import Policy
+from scenarios.reading import is_packed
 from scenarios.timeline import FOREVER_NS
 
 MEMORY_LIMIT = "1200MB"
@@ -64,7 +65,7 @@ class Lives:
         )
         for name in FINAL_LISTS:
             self._connection.execute(f"CREATE TABLE listed_{name} (task VARCHAR)")
-        self._connection.execute(_GROUPING.format(source=_source(files, object_bytes_max + OBJECT_BYTES_MIN)))
+        self._connection.execute(_GROUPING.replace("{source}", _source(files, object_bytes_max + OBJECT_BYTES_MIN)))
         marked = self._connection.execute(
             "DELETE FROM lives WHERE starts_with(subject, ?) RETURNING subject, earliest_ns, latest_ns", [_MARK]
         ).fetchall()
@@ -151,12 +152,24 @@ class Lives:
 
 
 def _source(files: Sequence[Path], object_bytes: int) -> str:
+    """SQL for the rows of all files; whether one is packed is told by its content, not by its name."""
+    packed = [file for file in files if is_packed(file)]
+    plain = [file for file in files if file not in packed]
+    reads = [
+        f"SELECT * FROM {_read(some, compression, object_bytes)}"
+        for some, compression in ((plain, "none"), (packed, "gzip"))
+        if some
+    ]
+    return "(" + " UNION ALL ".join(reads) + ")"
+
+
+def _read(files: Sequence[Path], compression: str, object_bytes: int) -> str:
     names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _COLUMNS.items())
     # What is no event is found, and said, by the reading that follows (sift.py); here such a line is a row of NULLs.
     return (
         f"read_json([{names}], format = 'newline_delimited', ignore_errors = true, columns = {{{columns}}},"
-        f" maximum_object_size = {object_bytes})"
+        f" compression = '{compression}', maximum_object_size = {object_bytes})"
     )
 
 

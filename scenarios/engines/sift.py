@@ -12,7 +12,7 @@ from typing import BinaryIO
 import msgspec
 
 from scenarios.events import FINAL_LISTS, Event, MalformedEvent, checked, decode_event
-from scenarios.reading import LINE_BYTES_MAX, MALFORMED_MAX, TRAIL, open_history, went_back
+from scenarios.reading import DAMAGED, LINE_BYTES_MAX, MALFORMED_MAX, TRAIL, damaged, open_history, went_back
 from scenarios.timeline import FOREVER_NS
 
 BLOCK_BYTES = 2**16
@@ -85,9 +85,12 @@ def sift(part: Part, odd: frozenset[str], *, exact_trail: bool) -> Sifted:
     `exact_trail`: hold the rows of each task of an audit trail against their order, instead of all of them.
     """
     sifter = _Sifter(odd, exact_trail)
-    with open_history(Path(part.file)) as stream:
-        for block, is_last in _blocks(stream, part):
-            sifter.take(block, is_last=is_last)
+    try:
+        with open_history(Path(part.file)) as stream:
+            for block, is_last in _blocks(stream, part):
+                sifter.take(block, is_last=is_last)
+    except DAMAGED as error:
+        sifter.break_off(damaged(error))
     return sifter.result()
 
 
@@ -104,6 +107,10 @@ class _Sifter:
         """Everything found so far."""
         self._sifted.kept = msgspec.msgpack.encode(self._kept)
         return self._sifted
+
+    def break_off(self, why: str) -> None:
+        """Nothing after this can be read."""
+        self._sifted.malformed.append((self._sifted.lines + 1, why))
 
     def take(self, block: bytes, *, is_last: bool) -> None:
         """Check and sift whole lines; `is_last`: nothing comes after them in the file, so the last one may be torn."""

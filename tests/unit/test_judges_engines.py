@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios.engines.sieve import sieve
@@ -15,9 +15,8 @@ from scenarios.guarantees import Guarantee
 from scenarios.judge import judge
 from scenarios.reading import read_files
 from tests.anomalies import AUDITED_KINDS, KINDS, planted
-from tests.drafts import Draft, Life, legal_drafts, live
+from tests.drafts import Draft, Life, examples, legal_drafts, live
 
-PLENTY = settings(max_examples=100, deadline=None)
 KIND = st.sampled_from([None, *KINDS])
 
 
@@ -34,7 +33,7 @@ def write_by_actor(events: Sequence[Event], directory: Path) -> list[Path]:
     return sorted(files)
 
 
-@PLENTY
+@examples(100)
 @given(
     legal_drafts(),
     KIND,
@@ -48,7 +47,7 @@ def test_a_sieved_history_is_judged_as_the_whole_one(draft: Draft, kind, at_s: i
     _assert_engines_agree(draft, as_recorded(draft.all_events(), record))
 
 
-@settings(PLENTY, max_examples=30)
+@examples(30)
 @given(legal_drafts(st.just(True)), st.sampled_from(AUDITED_KINDS), st.integers(0, 100))
 def test_a_sieved_audit_trail_is_judged_as_the_whole_one(draft: Draft, kind, at_s: int) -> None:  # type: ignore[no-untyped-def]
     draft, _ = planted(draft, kind, at_s)

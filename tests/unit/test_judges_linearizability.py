@@ -4,13 +4,14 @@ import itertools
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios.jepsen.calls import MODELS, calls_of
 from scenarios.jepsen.operations import MalformedHistory, operations_from
 from scenarios.linearizability import FOREVER, Call, Model, linearizable
 from scenarios.verdict import Ruling
+from tests.drafts import examples
 
 VALUES = st.integers(0, 2)
 ASKED = {
@@ -64,7 +65,7 @@ def _is_possible(order: Sequence[Call], model: Model) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data())
 def test_the_search_agrees_with_trying_every_order(name: str, data: st.DataObject) -> None:
     model, _ = MODELS[name]

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios.guarantees import Guarantee
 from scenarios.judge import judge
 from scenarios.verdict import Ruling
 from tests.anomalies import AUDITED_KINDS, KINDS, Plant, planted
-from tests.drafts import Draft, legal_drafts
+from tests.drafts import Draft, examples, legal_drafts
 
-THOROUGHLY = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+THOROUGHLY = examples(200)
 
 
 @THOROUGHLY
