@@ -14,7 +14,7 @@ from scenarios.history import Recorded
 from scenarios.judge import Judgement, judge
 from scenarios.ordinary import NONE, Ordinary
 from scenarios.policy import NO_POLICY, MalformedPolicy, Policy, policy_from
-from scenarios.reading import Document, is_for_the_sieve, is_lines, read_files, read_foreign, reading_of
+from scenarios.reading import DAMAGED, Document, is_for_the_sieve, is_lines, read_files, read_foreign, reading_of
 from scenarios.rundir import RUN_FILE, RunDirectory
 
 
@@ -99,7 +99,7 @@ def _judge_large(
 
     try:
         sieved = sieve(files, policy, keep=question.keep)
-    except duckdb.Error:  # read whole, the history says itself, by file and line, what DuckDB could not read
+    except (duckdb.Error, *DAMAGED):  # read whole, the history says itself, by file and line, what cannot be read
         return _judge(source, read_files(files), question.claims, policy, problems)
     return _judge(source, sieved.recorded, question.claims, policy, problems, sieved.ordinary)
 
