@@ -4,6 +4,7 @@ run.json                 what was run: scenario, system, seed, versions, fault p
 history.PROCESS.jsonl    what each process saw, one file a process, one event a line
 verdicts.json            what the judges said (written again by every `tasklab check`)
 report.html              the same for a person
+live.json                of a load test: the figures so far, replaced once a second while it goes on
 logs/                    standard output and error of every process of the system under test
 """
 
@@ -17,10 +18,13 @@ from scenarios.history import Malformed, Recorded
 from scenarios.reading import read_files
 
 __all__ = [
+    "LIVE_FILE",
     "LOGS",
     "REPORT_FILE",
     "RUN_FILE",
     "VERDICTS_FILE",
+    "Live",
+    "LiveFault",
     "Malformed",
     "Recorded",
     "RunDirectory",
@@ -33,6 +37,7 @@ __all__ = [
 RUN_FILE = "run.json"
 VERDICTS_FILE = "verdicts.json"
 REPORT_FILE = "report.html"
+LIVE_FILE = "live.json"
 LOGS = "logs"
 
 
@@ -71,7 +76,41 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     phases_ns: dict[str, int] = msgspec.field(default_factory=dict)
     strikes: list[Strike] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
+    load: dict[str, object] = msgspec.field(default_factory=dict)
     finished: bool = False
+
+
+class LiveFault(msgspec.Struct, frozen=True):
+    """A strike so far: `waiting`, `begun`, `bitten`, `lifted`, `healed`, or `failed`."""
+
+    fault: str
+    target: str
+    stage: str
+
+
+class Live(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of live.json: a load test so far. What the system cannot say is None.
+
+    `t_ns`: when the figures were asked for, since the run began; reading them took `read_s`. `missing`: acknowledged, and in no list of
+    the system's account. `duplicates`: accepted effects beyond one a task and step. `over`: nothing will change any more.
+    """
+
+    t_ns: int
+    read_s: float
+    planned: int
+    submitted: int
+    acknowledged: int
+    refused: int
+    unknown: int
+    effects: int
+    duplicates: int
+    repeats: int
+    done: int | None = None
+    dead: int | None = None
+    pending: int | None = None
+    missing: int | None = None
+    faults: tuple[LiveFault, ...] = ()
+    over: bool = False
 
 
 class RunDirectory:

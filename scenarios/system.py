@@ -151,6 +151,14 @@ class Paced(Protocol):
 
 
 @runtime_checkable
+class Addressed(Protocol):
+    """Power: the system takes submissions over HTTP in the form that docs/load.md states; a load test needs it."""
+
+    def api_url(self, services: Services) -> str:
+        """Of the API, without a path: `http://127.0.0.1:8000`."""
+
+
+@runtime_checkable
 class Embeddable(Protocol):
     """Power: the system can run without any server, in a process of its own."""
 

@@ -9,6 +9,7 @@ from tasklab.commands.check import check
 from tasklab.commands.demo import demo
 from tasklab.commands.doctor import doctor
 from tasklab.commands.list_names import list_names
+from tasklab.commands.load import load
 from tasklab.commands.report import report
 from tasklab.commands.run import run
 
@@ -26,6 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(epilog=EPILOG)(run)
+app.command(epilog=EPILOG)(load)
 app.command()(demo)
 app.command("list")(list_names)
 app.command(epilog=EPILOG)(check)

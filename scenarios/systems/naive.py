@@ -41,7 +41,8 @@ class Naive:
         )
     )
     policy: Policy = field(default_factory=lambda: Policy(attempts_max=4, budget_s=20.0))
-    pace: Pace = field(default_factory=lambda: Pace(quiet_s=5.0))  # it has no safety net: what does not move soon after healing never will
+    # It has no safety net: what does not move soon after healing never will.
+    pace: Pace = field(default_factory=lambda: Pace(quiet_s=5.0))
 
     def processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
         """Schema, API (which publishes, so it is the relay too), two workers."""
@@ -54,7 +55,11 @@ class Naive:
 
     def client(self, services: Services) -> Client:
         """A user of the HTTP API."""
-        return HttpClient(f"http://127.0.0.1:{services.http_port}")
+        return HttpClient(self.api_url(services))
+
+    def api_url(self, services: Services) -> str:
+        """Where load tests submit."""
+        return f"http://127.0.0.1:{services.http_port}"
 
     def account(self, services: Services) -> Account:
         """The task rows, by state."""

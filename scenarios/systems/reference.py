@@ -122,7 +122,11 @@ class Reference:
 
     def client(self, services: Services) -> Client:
         """A user of the HTTP API."""
-        return HttpClient(f"http://127.0.0.1:{services.http_port}")
+        return HttpClient(self.api_url(services))
+
+    def api_url(self, services: Services) -> str:
+        """Where load tests submit."""
+        return f"http://127.0.0.1:{services.http_port}"
 
     def account(self, services: Services) -> Account:
         """The task rows, by state."""

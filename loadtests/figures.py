@@ -1,0 +1,134 @@
+"""What a load test measured, from its histories: was the load the one that was planned, how long did answers and effects take."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from loadtests.arrivals import LoadPlan
+from loadtests.handing_over import HISTORY_FILE, Line, decode_line
+from scenarios.history import NS_PER_S
+
+OUTSIDE_FILE = "history.outside.jsonl"
+ON_TIME_S = 0.1
+"""How late a submission may leave the generator and still count as sent when it was planned."""
+ON_TIME_SHARE_MIN = 0.95
+"""Of the planned submissions; with less, the load was not the one that was asked for."""
+
+
+class Percentiles(msgspec.Struct, frozen=True):
+    """Seconds that half, 95 and 99 of a hundred did not exceed, and the longest; nearest rank, nothing interpolated."""
+
+    p50_s: float
+    p95_s: float
+    p99_s: float
+    max_s: float
+
+
+class LoadFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts are of tasks; times count from the instant at which a submission was due, not from when it was sent.
+
+    `answers`: until the answer (where none came, until the generator gave up, so that a frozen system is seen). `effects`: until the
+    first accepted effect, of those tasks that had one; the acknowledged without are `without_effect`. `backlog`: tasks acknowledged and
+    without effect at the planned end of the load. `caught_up_s`: from then to the last first effect (negative: none was open).
+    """
+
+    planned: int
+    sent: int
+    on_time: int
+    acknowledged: int
+    refused: int
+    unknown: int
+    planned_per_s: float
+    offered_per_s: float
+    latest_s: float
+    answers: Percentiles | None
+    effects: Percentiles | None
+    without_effect: int
+    backlog: int
+    caught_up_s: float
+
+    @property
+    def as_planned(self) -> bool:
+        """Whether the load was the one that was asked for."""
+        return self.on_time >= ON_TIME_SHARE_MIN * self.planned
+
+
+def figures_of(directory: Path, plan: LoadPlan) -> LoadFigures:
+    """The figures of a run directory; times of a run that was cut short are those of what there is."""
+    invoked: dict[str, Line] = {}
+    ended: dict[str, Line] = {}
+    for line in _lines(directory / HISTORY_FILE):
+        (invoked if line.event == "submit.invoke" else ended)[line.task] = line
+    effect_ns: dict[str, int] = {}
+    for line in _lines(directory / OUTSIDE_FILE):
+        if line.event == "effect":
+            effect_ns.setdefault(line.task, line.t_ns)
+    kinds = [line.event for line in ended.values()]
+    acknowledged = {task: line.t_ns for task, line in ended.items() if line.event == "submit.ok"}
+    end_ns = min((line.planned_ns for line in invoked.values()), default=0) + round(plan.duration_s * NS_PER_S)
+    reached = [effect_ns[task] for task in acknowledged if task in effect_ns]
+    return LoadFigures(
+        planned=plan.tasks,
+        sent=len(invoked),
+        on_time=sum(is_on_time(line) for line in invoked.values()),
+        acknowledged=len(acknowledged),
+        refused=kinds.count("submit.fail"),
+        unknown=kinds.count("submit.info") + len(invoked.keys() - ended.keys()),
+        planned_per_s=plan.rate_per_s,
+        offered_per_s=_rate([line.t_ns for line in invoked.values()], plan),
+        latest_s=max((lag_s(line) for line in invoked.values()), default=0.0),
+        answers=percentiles([_since(invoked[task], line.t_ns) for task, line in ended.items()]),
+        effects=percentiles([_since(invoked[task], effect_ns[task]) for task in acknowledged if task in effect_ns]),
+        without_effect=len(acknowledged) - len(reached),
+        backlog=sum(
+            answered_ns <= end_ns < effect_ns.get(task, end_ns + 1) for task, answered_ns in acknowledged.items()
+        ),
+        caught_up_s=round((max(reached, default=end_ns) - end_ns) / NS_PER_S, 3),
+    )
+
+
+def lag_s(line: Line) -> float:
+    """How late a submission was sent."""
+    return (line.t_ns - line.planned_ns) / NS_PER_S
+
+
+def is_on_time(line: Line) -> bool:
+    """Whether a submission was sent when it was planned."""
+    return lag_s(line) <= ON_TIME_S
+
+
+def percentiles(values: Sequence[float]) -> Percentiles | None:
+    """Of some values in any order; None of none."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    ranks = (_rank(len(ordered), per_cent) for per_cent in (50, 95, 99, 100))
+    return Percentiles(*(round(ordered[rank], 4) for rank in ranks))
+
+
+def _rank(count: int, per_cent: int) -> int:
+    """The index of the smallest value that at least so many per cent do not exceed."""
+    return max(0, -(-per_cent * count // 100) - 1)
+
+
+def _since(invoked: Line, t_ns: int) -> float:
+    return (t_ns - invoked.planned_ns) / NS_PER_S
+
+
+def _rate(sent_ns: Sequence[int], plan: LoadPlan) -> float:
+    """Submissions a second as they really left: over the time from the first to the last, and one interval more."""
+    if not sent_ns:
+        return 0.0
+    length_s = (max(sent_ns) - min(sent_ns)) / NS_PER_S + 1 / plan.rate_per_s
+    return round(len(sent_ns) / length_s, 2)
+
+
+def _lines(file: Path) -> list[Line]:
+    """Those about tasks; a last line that was torn by a kill is passed over, as the judges do."""
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return []
+    whole = content[: content.rfind(b"\n") + 1]
+    return [line for line in map(decode_line, whole.splitlines()) if line.task]

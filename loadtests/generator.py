@@ -1,0 +1,81 @@
+"""Keeps the schedule of a load test: every submission leaves when it is due, in a greenlet of its own, whatever became of the others."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import gevent
+from gevent.pool import Group
+
+from loadtests.answers import Answer, answer_of, no_answer
+from loadtests.arrivals import LoadPlan, LoadTask, arrivals
+from loadtests.connections import Connections, NoAnswer, NotSent
+from loadtests.handing_over import HISTORY_FILE, HISTORY_NAME, Marks, write_marks
+from tasklab.tasklab_probe import Recorder
+
+TIMEOUT_S = 5.0
+"""Of connecting, sending and each wait for a part of the answer."""
+GIVE_UP_S = 3 * TIMEOUT_S
+"""How long the last answers may take: each of connecting, sending and waiting has its time-out."""
+
+Told = Callable[[Answer, float], None]
+
+
+class Generator:
+    """Submits a plan to the API at `base_url`, once; records it in `directory`; tells each answer with its seconds since it was due."""
+
+    def __init__(self, plan: LoadPlan, base_url: str, directory: Path, t0_ns: int, told: Told) -> None:
+        self._plan = plan
+        self._directory = directory
+        self._recorder = Recorder(str(directory / HISTORY_FILE), HISTORY_NAME, t0_ns)
+        self._told = told
+        self._under_way = Group()
+        self._began_ns: int | None = None
+        self.is_over = False
+        self._connections = Connections(base_url, timeout_s=TIMEOUT_S)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the first task is, or was, due."""
+        return self._began_ns is not None
+
+    def now_ns(self) -> int:
+        """On the run's clock."""
+        return self._recorder.now_ns()
+
+    def submit_all(self) -> None:
+        """From now on, until the last submission is answered or given up. Only the first call does anything."""
+        if self.has_begun:
+            return
+        self._began_ns = began_ns = self.now_ns()
+        write_marks(self._directory, Marks(began_ns))
+        for task in arrivals(self._plan):
+            due_ns = began_ns + round(task.at_s * 1e9)
+            gevent.sleep(max(0.0, (due_ns - self.now_ns()) / 1e9))
+            self._under_way.spawn(self._submit, task, due_ns)
+        self.end()
+
+    def end(self) -> None:
+        """Submit no more; wait for the answers that are still to come. Idempotent."""
+        if self._began_ns is None or self.is_over:
+            return
+        self._under_way.join(timeout=GIVE_UP_S)
+        self._connections.close()
+        self.is_over = True
+        write_marks(self._directory, Marks(self._began_ns, over_ns=self.now_ns()))
+
+    def _submit(self, task: LoadTask, due_ns: int) -> None:
+        fields = {"task": task.name, "user": task.user, "key": task.name}
+        body = {"user_id": task.user, "type": "probe", "payload": {"task": task.name, "work_s": task.work_s}}
+        self._recorder.record("submit.invoke", **fields, planned_ns=due_ns)
+        answer = self._ask(json.dumps(body).encode(), key=task.name)
+        self._recorder.record(f"submit.{answer.kind}", **fields, id=answer.id, detail=answer.detail)
+        self._told(answer, (self.now_ns() - due_ns) / 1e9)
+
+    def _ask(self, body: bytes, *, key: str) -> Answer:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+        try:
+            response = self._connections.post("/tasks", body, headers)
+        except (NotSent, NoAnswer) as error:
+            return no_answer(str(error), definite=error.definite)
+        return answer_of(response.status, response.body)
