@@ -18,6 +18,9 @@ class Cancelled(enum.Enum):
     NOT_FOUND = "not found"
 
 
+_CANCEL = {state: store.moving(state, TaskState.CANCELLED) for state in WAITING}
+
+
 def cancel(engine: Engine, task_id: str, *, actor: str) -> Cancelled:
     """Withdraw the task. Idempotent.
 
@@ -30,7 +33,7 @@ def cancel(engine: Engine, task_id: str, *, actor: str) -> Cancelled:
         if task is None:
             return Cancelled.NOT_FOUND
         if task.status in WAITING:
-            store.move(connection, task_id, task.status, TaskState.CANCELLED, actor=actor)
+            store.move(connection, _CANCEL[task.status], task_id, actor=actor)
             return Cancelled.DONE
         if task.status in HELD:
             store.request_cancel(connection, task_id)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import Connection, func, insert, literal, select, update
+from sqlalchemy import Connection, String, bindparam, func, insert, select, update
 
 from reference_impl import outbox, store
 from reference_impl.database_clock import now_us
@@ -28,21 +28,22 @@ class DeadLetter:
     created_us: int
 
 
+_WRITE = insert(dead_letters).from_select(
+    ["task_id", "reason", "attempts", "failure_class", "failure_message", "created_us"],
+    select(
+        tasks.c.id,
+        bindparam("why", type_=String),
+        tasks.c.retry_count,
+        tasks.c.failure_class,
+        tasks.c.failure_message,
+        tasks.c.updated_us,
+    ).where(tasks.c.id == bindparam("dead_id")),
+)
+
+
 def write(connection: Connection, task: Task, reason: Reason, *, dead_queue: str) -> None:
     """The letter of a task that has just been moved to DEAD, and its message to the dead-letter queue."""
-    connection.execute(
-        insert(dead_letters).from_select(
-            ["task_id", "reason", "attempts", "failure_class", "failure_message", "created_us"],
-            select(
-                tasks.c.id,
-                literal(reason),
-                tasks.c.retry_count,
-                tasks.c.failure_class,
-                tasks.c.failure_message,
-                tasks.c.updated_us,
-            ).where(tasks.c.id == task.id),
-        )
-    )
+    connection.execute(_WRITE, {"dead_id": task.id, "why": reason})
     outbox.put(connection, task.id, dead_queue, trace_id=task.trace_id)
 
 
@@ -67,20 +68,16 @@ def open_count(connection: Connection) -> int:
     )
 
 
+_REDRIVE = store.moving(TaskState.DEAD, TaskState.ACCEPTED, retry_count=0, enqueued_us=now_us(), cancel_requested=False)
+
+
 def redrive(connection: Connection, letter_id: int, *, actor: str, work_queue: str) -> bool:
     """Whether this call put the task back to work, with a fresh budget of attempts."""
     task_id = _handle(connection, letter_id, how="redriven")
     task = None if task_id is None else store.find(connection, task_id)
     if task is None:
         return False
-    moved = store.move(
-        connection,
-        task.id,
-        TaskState.DEAD,
-        TaskState.ACCEPTED,
-        actor=actor,
-        values={"retry_count": 0, "enqueued_us": now_us(), "cancel_requested": False},
-    )
+    moved = store.move(connection, _REDRIVE, task.id, actor=actor)
     if moved:
         outbox.put(connection, task.id, work_queue, trace_id=task.trace_id)
     return moved

@@ -7,7 +7,7 @@ believe to hold it. So the lock only keeps others from useless work; what protec
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Engine, and_, insert, or_, select, update
+from sqlalchemy import BigInteger, Connection, Engine, String, and_, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from reference_impl.errors import CacheUnavailable
@@ -73,9 +73,21 @@ def release(runtime: Runtime, cache: Cache, lock: HeldLock) -> None:
         return
 
 
+_ACCEPTED = select(fences.c.fence).where(fences.c.name == bindparam("named"))
+_NEW_FENCE, _NEW_OWNER = bindparam("new_fence", type_=BigInteger), bindparam("new_owner", type_=String)
+_TAKE = (
+    update(fences)
+    .where(
+        fences.c.name == bindparam("named"),
+        or_(fences.c.fence < _NEW_FENCE, and_(fences.c.fence == _NEW_FENCE, fences.c.owner == _NEW_OWNER)),
+    )
+    .values(fence=_NEW_FENCE, owner=_NEW_OWNER)
+)
+
+
 def accepted_fence(connection: Connection, name: str) -> int:
     """The greatest fence under which the database has accepted a write; 0 if none."""
-    return connection.scalar(select(fences.c.fence).where(fences.c.name == name)) or 0
+    return connection.scalar(_ACCEPTED, {"named": name}) or 0
 
 
 def is_current(connection: Connection, name: str, *, fence: int, owner: str) -> bool:
@@ -83,9 +95,7 @@ def is_current(connection: Connection, name: str, *, fence: int, owner: str) -> 
 
     Two holders may bear the same fence after a failover; the first of them to write here keeps it.
     """
-    may = or_(fences.c.fence < fence, and_(fences.c.fence == fence, fences.c.owner == owner))
-    taken = connection.execute(update(fences).where(fences.c.name == name, may).values(fence=fence, owner=owner))
-    return taken.rowcount == 1
+    return connection.execute(_TAKE, {"named": name, "new_fence": fence, "new_owner": owner}).rowcount == 1
 
 
 def prepare(engine: Engine, name: str) -> None:

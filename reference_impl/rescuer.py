@@ -6,9 +6,10 @@ is left alone, and under the leader's fence, so that a leader that was away cann
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
-from sqlalchemy import ColumnElement, Connection, Engine, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, Integer, Select, bindparam, select
 
 from reference_impl import dead_letter, lock, outbox, settlement, store
 from reference_impl.database_clock import microseconds, now_us
@@ -23,6 +24,27 @@ from reference_impl.transactions import transact
 log = structlog.get_logger()
 
 LOCK = "sweep"
+
+
+def _finding(*where: ColumnElement[bool]) -> Select[Any]:
+    """Some tasks, those first that have been as they are for the longest time."""
+    found = select(tasks).where(*where).order_by(tasks.c.updated_us, tasks.c.id)
+    return found.limit(bindparam("rows_max", type_=Integer))
+
+
+_OVERDUE = _finding(tasks.c.status.in_((*WAITING, *HELD)), tasks.c.deadline_us <= now_us())
+_EXPIRE_HELD = settlement.held_moves(TaskState.EXPIRED)
+_EXPIRE_WAITING = {state: store.moving(state, TaskState.EXPIRED) for state in WAITING}
+
+_IS_SILENT = tasks.c.lease_expires_us < now_us()
+_ABANDONED = _finding(tasks.c.status.in_(HELD), _IS_SILENT)
+_CANCEL_SILENT = settlement.held_moves(TaskState.CANCELLED, _IS_SILENT)
+_BURY_SILENT = settlement.failing_moves(TaskState.DEAD, _IS_SILENT)
+_RETRY_SILENT = settlement.retry_moves(_IS_SILENT)
+
+_UNDELIVERED = _finding(
+    tasks.c.status.in_(WAITING), tasks.c.enqueued_us < now_us() - bindparam("patience_us", type_=BigInteger)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,39 +142,30 @@ class Rescuer:
 
     def _overdue(self, connection: Connection) -> Sequence[Task]:
         """Tasks that are not ended although their deadline has passed."""
-        return self._find(connection, tasks.c.status.in_((*WAITING, *HELD)), tasks.c.deadline_us <= now_us())
+        return self._find(connection, _OVERDUE)
 
     def _expire(self, connection: Connection, task: Task) -> bool:
         if task.status in HELD:
-            return settlement.end_held(connection, task, TaskState.EXPIRED, actor=self.runtime.name)
-        return store.move(connection, task.id, task.status, TaskState.EXPIRED, actor=self.runtime.name)
+            return settlement.end_held(connection, _EXPIRE_HELD, task, actor=self.runtime.name)
+        return store.move(connection, _EXPIRE_WAITING[task.status], task.id, actor=self.runtime.name)
 
     def _abandoned(self, connection: Connection) -> Sequence[Task]:
         """Tasks whose attempt fell silent: its worker died, was paused or cut off."""
-        return self._find(connection, tasks.c.status.in_(HELD), tasks.c.lease_expires_us < now_us())
+        return self._find(connection, _ABANDONED)
 
     def _rescue(self, connection: Connection, task: Task) -> bool:
-        still_silent = (tasks.c.lease_expires_us < now_us(),)
+        name = self.runtime.name
         if task.cancel_requested:
-            return settlement.end_held(
-                connection, task, TaskState.CANCELLED, actor=self.runtime.name, where=still_silent
-            )
-        record = {"failure_class": "LeaseExpired", "failure_message": "the attempt fell silent"}
+            return settlement.end_held(connection, _CANCEL_SILENT, task, actor=name)
+        record = settlement.failure_record("LeaseExpired", "the attempt fell silent")
         if task.retry_count >= self.options.attempts_max:
-            ended = settlement.end_held(
-                connection, task, TaskState.DEAD, actor=self.runtime.name, where=still_silent, values=record
-            )
+            ended = settlement.end_held(connection, _BURY_SILENT, task, actor=name, **record)
             if ended:
                 dead_letter.write(connection, task, "poison", dead_queue=self.topology.dead_queue)
             return ended
+        queue = self.topology.work_queue
         return settlement.retry_later(
-            connection,
-            task,
-            actor=self.runtime.name,
-            delay_s=0.0,
-            work_queue=self.topology.work_queue,
-            values=record,
-            where=still_silent,
+            connection, _RETRY_SILENT, task, actor=name, delay_s=0.0, work_queue=queue, record=record
         )
 
     def _undelivered(self, connection: Connection) -> Sequence[Task]:
@@ -160,7 +173,7 @@ class Rescuer:
         patience_us = microseconds(self.options.undelivered_after_s)
         if outbox.oldest_pending_age_us(connection) > patience_us:
             return []
-        return self._find(connection, tasks.c.status.in_(WAITING), tasks.c.enqueued_us < now_us() - patience_us)
+        return self._find(connection, _UNDELIVERED, patience_us=patience_us)
 
     def _enqueue_again(self, connection: Connection, task: Task) -> bool:
         if not store.note_enqueued(connection, task.id, seen_us=task.enqueued_us):
@@ -168,8 +181,6 @@ class Rescuer:
         outbox.put(connection, task.id, self.topology.work_queue, trace_id=task.trace_id)
         return True
 
-    def _find(self, connection: Connection, *conditions: ColumnElement[bool]) -> Sequence[Task]:
-        found = connection.execute(
-            select(tasks).where(*conditions).order_by(tasks.c.updated_us, tasks.c.id).limit(self.options.rows_max)
-        )
+    def _find(self, connection: Connection, statement: Select[Any], **bound: object) -> Sequence[Task]:
+        found = connection.execute(statement, {"rows_max": self.options.rows_max, **bound})
         return [store.task_of(row) for row in found]

@@ -3,12 +3,13 @@
 import enum
 from collections.abc import Mapping
 
-from sqlalchemy import ColumnElement, Connection, or_
+from sqlalchemy import BigInteger, ColumnElement, Connection, bindparam, or_
 
 from reference_impl import dead_letter, outbox, store
 from reference_impl.database_clock import microseconds, now_us
 from reference_impl.retry import Failure
 from reference_impl.schema import tasks
+from reference_impl.store import Move
 from reference_impl.task import HELD, Claim, Task, TaskState
 
 
@@ -24,13 +25,43 @@ class Settled(enum.StrEnum):
     NOT_OURS = "not ours"  # somebody else has the task, or has ended it: this attempt's outcome is dropped (R2)
 
 
+_SAME_FENCE = tasks.c.fence == bindparam("under_fence")
+_RECORD: Mapping[str, object] = {"failure_class": bindparam("new_class"), "failure_message": bindparam("new_message")}
+
+
+def held_moves(to: TaskState, *where: ColumnElement[bool], **values: object) -> tuple[Move, ...]:
+    """How a held task comes to state `to`, under the fence it was read with: out of RUNNING, by far the most often, or WAITING_TOOL."""
+    return tuple(store.moving(state, to, _SAME_FENCE, *where, **store.LEASE_GIVEN_UP, **values) for state in HELD)
+
+
+def retry_moves(*where: ColumnElement[bool]) -> tuple[Move, ...]:
+    """How a held task comes to wait for its next attempt, with the record of its failure."""
+    due_us = now_us() + bindparam("delay_us", type_=BigInteger)
+    return held_moves(TaskState.RETRYING, *where, next_attempt_us=due_us, enqueued_us=due_us, **_RECORD)
+
+
+def failing_moves(to: TaskState, *where: ColumnElement[bool]) -> tuple[Move, ...]:
+    """How a held task ends in state `to`, with the record of its failure."""
+    return held_moves(to, *where, **_RECORD)
+
+
+_IS_OVERDUE = tasks.c.deadline_us <= now_us()
+_SUCCEED = held_moves(
+    TaskState.SUCCEEDED, or_(tasks.c.deadline_us.is_(None), tasks.c.deadline_us > now_us()), result=bindparam("kept")
+)
+_EXPIRE = held_moves(TaskState.EXPIRED, _IS_OVERDUE)
+_CANCEL = failing_moves(TaskState.CANCELLED, tasks.c.cancel_requested.is_(True))
+_FAIL = failing_moves(TaskState.FAILED)
+_BURY = failing_moves(TaskState.DEAD)
+_RETRY = retry_moves()
+
+
 def settle_success(connection: Connection, claim: Claim, result: Mapping[str, object] | None) -> Settled:
     """The attempt did its work. Safe to run again when the answer to a first commit was lost."""
-    in_time = or_(tasks.c.deadline_us.is_(None), tasks.c.deadline_us > now_us())
     kept = None if result is None else store.document(result)
-    if _end(connection, claim, TaskState.SUCCEEDED, where=in_time, values={"result": kept}):
+    if end_held(connection, _SUCCEED, claim.task, actor=claim.owner, kept=kept):
         return Settled.SUCCEEDED
-    if _end(connection, claim, TaskState.EXPIRED, where=tasks.c.deadline_us <= now_us()):
+    if end_held(connection, _EXPIRE, claim.task, actor=claim.owner):
         return Settled.EXPIRED
     return _as_it_stands(connection, claim)
 
@@ -46,93 +77,46 @@ def settle_failure(
     dead_queue: str,
 ) -> Settled:
     """The attempt failed: the task is tried again, or ends. Safe to run again when the answer to a first commit was lost."""
-    record = {"failure_class": failure.error_class[:64], "failure_message": failure.message or None}
-    if _end(connection, claim, TaskState.CANCELLED, where=tasks.c.cancel_requested.is_(True), values=record):
+    task, actor, record = claim.task, claim.owner, failure_record(failure.error_class, failure.message)
+    if end_held(connection, _CANCEL, task, actor=actor, **record):
         return Settled.CANCELLED
     if failure.kind == "permanent":
-        if _end(connection, claim, TaskState.FAILED, values=record):
+        if end_held(connection, _FAIL, task, actor=actor, **record):
             return Settled.FAILED
-    elif claim.task.retry_count >= attempts_max:
-        if _end(connection, claim, TaskState.DEAD, values=record):
-            dead_letter.write(connection, claim.task, "exhausted", dead_queue=dead_queue)
+    elif task.retry_count >= attempts_max:
+        if end_held(connection, _BURY, task, actor=actor, **record):
+            dead_letter.write(connection, task, "exhausted", dead_queue=dead_queue)
             return Settled.DEAD
-    elif retry_later(connection, claim.task, actor=claim.owner, delay_s=delay_s, work_queue=work_queue, values=record):
+    elif retry_later(connection, _RETRY, task, actor=actor, delay_s=delay_s, work_queue=work_queue, record=record):
         return Settled.RETRYING
     return _as_it_stands(connection, claim)
 
 
+def failure_record(error_class: str, message: str) -> dict[str, str | None]:
+    """What is kept of a failure, bounded."""
+    return {"new_class": error_class[:64], "new_message": message or None}
+
+
 def retry_later(
     connection: Connection,
+    moves: tuple[Move, ...],
     task: Task,
     *,
     actor: str,
     delay_s: float,
     work_queue: str,
-    values: Mapping[str, object],
-    where: tuple[ColumnElement[bool], ...] = (),
+    record: Mapping[str, str | None],
 ) -> bool:
     """Whether the held task, under the fence it was read with, now waits for its next attempt, with the message for it."""
-    due_us = now_us() + microseconds(delay_s)
-    moved = _move_held(
-        connection,
-        task,
-        TaskState.RETRYING,
-        actor=actor,
-        where=where,
-        values={**values, "next_attempt_us": due_us, "enqueued_us": due_us},
-    )
+    moved = end_held(connection, moves, task, actor=actor, delay_us=microseconds(delay_s), **record)
     if moved:
         outbox.put(connection, task.id, work_queue, trace_id=task.trace_id, delay_s=delay_s)
     return moved
 
 
-def end_held(
-    connection: Connection,
-    task: Task,
-    to: TaskState,
-    *,
-    actor: str,
-    where: tuple[ColumnElement[bool], ...] = (),
-    values: Mapping[str, object] | None = None,
-) -> bool:
-    """Whether the held task, under the fence it was read with, has now come to the final state `to`."""
-    return _move_held(connection, task, to, actor=actor, where=where, values=values or {})
-
-
-def _end(
-    connection: Connection,
-    claim: Claim,
-    to: TaskState,
-    *,
-    where: ColumnElement[bool] | None = None,
-    values: Mapping[str, object] | None = None,
-) -> bool:
-    conditions = () if where is None else (where,)
-    return end_held(connection, claim.task, to, actor=claim.owner, where=conditions, values=values)
-
-
-def _move_held(
-    connection: Connection,
-    task: Task,
-    to: TaskState,
-    *,
-    actor: str,
-    where: tuple[ColumnElement[bool], ...],
-    values: Mapping[str, object],
-) -> bool:
-    """RUNNING by far the most often, so that is tried first."""
-    return any(
-        store.move(
-            connection,
-            task.id,
-            state,
-            to,
-            actor=actor,
-            where=(tasks.c.fence == task.fence, *where),
-            values={**store.LEASE_GIVEN_UP, **values},
-        )
-        for state in HELD
-    )
+def end_held(connection: Connection, moves: tuple[Move, ...], task: Task, *, actor: str, **bound: object) -> bool:
+    """Whether the held task, under the fence it was read with, has now been moved, by one of `moves`."""
+    return any(store.move(connection, kind, task.id, actor=actor, under_fence=task.fence, **bound) for kind in moves)
 
 
 def _as_it_stands(connection: Connection, claim: Claim) -> Settled:

@@ -8,7 +8,6 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import IntegrityError
 
 from reference_impl import outbox, store
-from reference_impl.database_clock import microseconds, now_us
 from reference_impl.errors import CommitUnknown, DatabaseUnavailable, KeyConflict, PayloadTooLarge, RequestInvalid
 from reference_impl.ports import Entropy
 from reference_impl.task import Task
@@ -62,13 +61,12 @@ def submit(
         "request_hash": request_hash,
         "payload": payload,
         "trace_id": submission.trace_id or entropy.identifier(),
-        "deadline_us": None if submission.deadline_s is None else now_us() + microseconds(submission.deadline_s),
     }
 
     def work(connection: Connection) -> Task:
         task = store.find_by_key(connection, submission.user_id, request_key)
         if task is None:
-            store.insert_accepted(connection, values, actor=actor)
+            store.insert_accepted(connection, values, deadline_s=submission.deadline_s, actor=actor)
             outbox.put(connection, task_id, work_queue, trace_id=str(values["trace_id"]))
             task = store.find(connection, task_id)
         assert task is not None, "a row just inserted is there"
