@@ -2,6 +2,7 @@
 
 import enum
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -62,11 +63,11 @@ def crashed_between(history: History, former: Attempt, latter: Attempt) -> bool:
 
     That is: the attempt had not ended, or its acknowledgement is not known to have arrived (docs/adr/0003).
     """
-    return any(
-        former.started_ns <= crashed_ns <= latter.started_ns
-        and (former.ended_ns is None or crashed_ns < former.ended_ns or former.ack != "ok")
-        for crashed_ns in history.crashes_ns.get(former.actor, ())
-    )
+    crashes_ns = history.crashes_ns.get(former.actor, [])
+    first = bisect_left(crashes_ns, former.started_ns)
+    if first == len(crashes_ns) or crashes_ns[first] > latter.started_ns:
+        return False
+    return former.ended_ns is None or crashes_ns[first] < former.ended_ns or former.ack != "ok"
 
 
 def lease_ran_out(history: History, former: Attempt, latter: Attempt) -> bool:
