@@ -1,52 +1,31 @@
 """The HTTP edge: submit, look, withdraw, see to dead letters. Every refusal says whether something may have happened all the same."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Header, HTTPException, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from reference_impl import control, dead_letter, store
+from reference_impl import dead_letter, store
 from reference_impl.api_models import NAME, DeadLetterView, NewTask, Refusal, TaskView, Why, letter_view, view
 from reference_impl.body_limit import BodyLimit
 from reference_impl.control import Cancelled
+from reference_impl.endpoints import STATUS_OF, Api, status_of
 from reference_impl.errors import (
     BrokerError,
     CacheUnavailable,
     DatabaseError,
-    KeyConflict,
-    PayloadTooLarge,
     RateLimited,
     ReferenceSystemError,
-    RequestInvalid,
 )
-from reference_impl.metrics import Metrics, database_gauges
-from reference_impl.ports import Broker, Cache, Runtime
-from reference_impl.progress import read_progress
-from reference_impl.rate_limit import check_limit
-from reference_impl.settings import Settings
-from reference_impl.submission import Submission, submit
+from reference_impl.metrics import database_gauges
 from reference_impl.transactions import transact
 
 ENVELOPE_BYTES = 4096
 """What a submission may have beside its payload."""
 LETTERS_MAX = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Api:
-    """What the endpoints work with."""
-
-    runtime: Runtime
-    engine: Engine
-    broker: Broker
-    cache: Cache
-    metrics: Metrics
-    settings: Settings
-
 
 _REFUSALS = {
     400: "The body is no JSON document.",
@@ -56,13 +35,6 @@ _REFUSALS = {
     422: "The request cannot be understood.",
     429: "Too many new tasks; Retry-After says when to try again.",
     503: "A part of the system is down; `definite` says whether anything may have happened.",
-}
-_STATUS_OF: dict[type[ReferenceSystemError], int] = {
-    PayloadTooLarge: 413,
-    RequestInvalid: 422,
-    KeyConflict: 409,
-    RateLimited: 429,
-    DatabaseError: 503,
 }
 
 TaskId = Annotated[str, Path(min_length=1, max_length=64)]
@@ -93,9 +65,8 @@ def _add_refusals(app: FastAPI, api: Api) -> None:
 
     def refuse_ours(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, ReferenceSystemError)
-        code = next(_STATUS_OF[kind] for kind in type(error).__mro__ if kind in _STATUS_OF)
         headers = {"Retry-After": f"{error.retry_after_s:.0f}"} if isinstance(error, RateLimited) else None
-        return refuse(code, str(error), definite=error.definite, headers=headers)
+        return refuse(status_of(error), str(error), definite=error.definite, headers=headers)
 
     def refuse_http(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, StarletteHTTPException)
@@ -106,15 +77,13 @@ def _add_refusals(app: FastAPI, api: Api) -> None:
         places = ["/".join(map(str, problem["loc"])) + ": " + problem["msg"] for problem in error.errors()]
         return refuse(422, "; ".join(places[:5]), definite=True)
 
-    for kind in _STATUS_OF:
+    for kind in STATUS_OF:
         app.add_exception_handler(kind, refuse_ours)
     app.add_exception_handler(StarletteHTTPException, refuse_http)
     app.add_exception_handler(RequestValidationError, refuse_invalid)
 
 
 def _add_task_routes(app: FastAPI, api: Api) -> None:
-    settings = api.settings
-
     @app.post(
         "/tasks", status_code=202, responses={200: {"model": TaskView}, **_refusals(400, 409, 413, 422, 429, 503)}
     )
@@ -125,26 +94,7 @@ def _add_task_routes(app: FastAPI, api: Api) -> None:
         x_trace_id: Annotated[str | None, Header(min_length=1, max_length=64, pattern=NAME)] = None,
     ) -> TaskView:
         """202: accepted, durable, will be run. 200: this user has submitted it before; here it is, nothing new was created."""
-        if not check_limit(api.cache, settings.new_tasks_limit, task.user_id):
-            api.metrics.limits_unchecked.inc()
-        submission = Submission(
-            user_id=task.user_id,
-            type=task.type,
-            payload=task.payload,
-            priority=task.priority,
-            key=idempotency_key,
-            deadline_s=task.deadline_s,
-            trace_id=x_trace_id,
-        )
-        submitted = submit(
-            api.engine,
-            api.runtime.entropy,
-            submission,
-            actor=api.runtime.name,
-            work_queue=settings.work_queue,
-            payload_bytes_max=settings.payload_bytes_max,
-        )
-        api.metrics.submissions.labels("created" if submitted.created else "known").inc()
+        submitted = api.submit(task, key=idempotency_key, trace_id=x_trace_id)
         response.status_code = 202 if submitted.created else 200
         response.headers["Location"] = f"/tasks/{submitted.task.id}"
         return view(submitted.task)
@@ -152,10 +102,10 @@ def _add_task_routes(app: FastAPI, api: Api) -> None:
     @app.get("/tasks/{task_id}", responses=_refusals(404, 503))
     def read_task(task_id: TaskId) -> TaskView:
         """The task: its state from the database, its progress from Redis while it runs."""
-        task = transact(api.engine, lambda connection: store.find(connection, task_id))
-        if task is None:
+        found = api.read(task_id)
+        if found is None:
             raise HTTPException(404, "no such task")
-        return view(task, None if task.status.is_final else read_progress(api.cache, task_id))
+        return found
 
     @app.get("/tasks/{task_id}/transitions", responses=_refusals(503))
     def read_transitions(task_id: TaskId) -> list[dict[str, Any]]:
@@ -165,8 +115,7 @@ def _add_task_routes(app: FastAPI, api: Api) -> None:
     @app.post("/tasks/{task_id}/cancel", responses={202: {"model": TaskView}, **_refusals(404, 409, 503)})
     def cancel_task(task_id: TaskId, response: Response) -> TaskView:
         """200: it will not run again. 202: the running attempt was asked to stop. 409: it had ended before."""
-        answer = control.cancel(api.engine, task_id, actor=api.runtime.name)
-        task = transact(api.engine, lambda connection: store.find(connection, task_id))
+        answer, task = api.cancel(task_id)
         if answer is Cancelled.NOT_FOUND or task is None:
             raise HTTPException(404, "no such task")
         if answer is Cancelled.TOO_LATE:
@@ -185,17 +134,13 @@ def _add_dead_letter_routes(app: FastAPI, api: Api) -> None:
     @app.post("/dead-letters/{letter_id}/redrive", status_code=204, responses=_refusals(404, 422, 503))
     def redrive(letter_id: LetterId) -> None:
         """Put the task back to work with a fresh budget of attempts."""
-        actor, queue = api.runtime.name, api.settings.work_queue
-        if not transact(
-            api.engine,
-            lambda connection: dead_letter.redrive(connection, letter_id, actor=actor, work_queue=queue),
-        ):
+        if not api.redrive(letter_id):
             raise HTTPException(404, "no such open dead letter")
 
     @app.post("/dead-letters/{letter_id}/discard", status_code=204, responses=_refusals(400, 404, 422, 503))
     def discard(letter_id: LetterId, why: Why) -> None:
         """Close the letter; the task stays DEAD."""
-        if not transact(api.engine, lambda connection: dead_letter.discard(connection, letter_id, why=why.why)):
+        if not api.discard(letter_id, why=why.why):
             raise HTTPException(404, "no such open dead letter")
 
 

@@ -72,7 +72,8 @@ def _beat(parts: Parts, held: HeldClaims, slots_ended: StopEvent) -> None:
 def _serve_api(parts: Parts) -> None:
     import uvicorn
 
-    from reference_impl.api import Api, create_app
+    from reference_impl.api import create_app
+    from reference_impl.endpoints import Api
 
     app = create_app(Api(parts.runtime, parts.engine, parts.broker, parts.cache, parts.metrics, parts.settings))
     config = uvicorn.Config(
