@@ -54,6 +54,7 @@ class BrokerUnavailable(BrokerError):
 
     def __init__(self, why: str) -> None:
         super().__init__(f"no connection to the broker: {why}")
+        self.why = why
 
 
 class BrokerConnectionLost(BrokerError):
@@ -63,6 +64,7 @@ class BrokerConnectionLost(BrokerError):
 
     def __init__(self, why: str) -> None:
         super().__init__(f"the connection to the broker broke: {why}")
+        self.why = why
 
 
 class CacheUnavailable(ReferenceSystemError):
