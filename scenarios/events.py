@@ -63,10 +63,10 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     Which of the other fields an event has is said by its name (`REQUIRED_FIELDS`, docs/history.md).
     """
 
-    event: str
-    actor: str
+    # In the order in which the recorder writes them, which is the one that decodes fastest.
     t_ns: int = UNTIMED
-    t_s: float | None = None  # foreign histories may carry seconds; decoded events always have t_ns
+    actor: str
+    event: str
     task: str | None = None
     attempt: int | None = None
     step: int | str = 1
@@ -98,6 +98,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     cancelled: tuple[str, ...] | None = None
     expired: tuple[str, ...] | None = None
     pending: tuple[str, ...] | None = None
+    t_s: float | None = None  # foreign histories may carry seconds; decoded events always have t_ns
     asked_ns: int | None = None  # when the actor asked for what this event says it got: a lease, a status
     detail: str | None = None  # free words for people; judges never read them
 

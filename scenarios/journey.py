@@ -1,6 +1,6 @@
 """The journey of a witness: what happened to one task, resource or user, in words, one line an event, with the faults it crossed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from scenarios.history import FINAL_LISTS, FOREVER_NS, NS_PER_S, Event, FaultSpan, History
@@ -33,31 +33,51 @@ class Step:
 
 def journey(history: History, witness: str) -> tuple[Step, ...]:
     """The story of a task, resource or user: its own events, the deaths of those who worked on it, the faults it crossed, its end."""
-    own = [event for event in history.events if _is_about(event, witness)]
+    return journeys(history, [witness])[witness]
+
+
+def journeys(history: History, witnesses: Iterable[str]) -> dict[str, tuple[Step, ...]]:
+    """The stories of several, in one pass over the history."""
+    own: dict[str, list[Event]] = {witness: [] for witness in witnesses}
+    context = []
+    for event in history.events if own else ():
+        if event.task in own:
+            own[event.task].append(event)
+        elif event.task is None:
+            name = event.resource or _other_name(event)
+            if name in own:
+                own[name].append(event)
+            if event.event in ("crash", "restart") or event.event.startswith("fault."):
+                context.append(event)
+    return {witness: _story(history, witness, events, context) for witness, events in own.items()}
+
+
+def _other_name(event: Event) -> str | None:
+    """Whom else an event is about: the user whom a limiter decided on, the place of a fault or a secret."""
+    if event.event in ("allowed", "denied"):
+        return event.user
+    return event.target
+
+
+def _story(history: History, witness: str, own: list[Event], context: list[Event]) -> tuple[Step, ...]:
     if not own:
         return ()
     first_ns, last_ns = own[0].t_ns, own[-1].t_ns
     workers = {event.actor for event in own if _lane(event) == "worker"}
     crossed = {(span.fault, span.target) for span in history.faults if span.overlaps(first_ns, last_ns)}
-    own_ids = set(map(id, own))
-    story = [
+    told = set(map(id, own))
+    around = [
         event
-        for event in history.events
-        if id(event) in own_ids
-        or (event.event in ("crash", "restart") and event.actor in workers and first_ns <= event.t_ns <= last_ns)
-        or (event.event.startswith("fault.") and (event.fault, event.target) in crossed)
-        or event is history.final
+        for event in context
+        if id(event) not in told
+        and (
+            (event.fault, event.target) in crossed
+            or (event.fault is None and event.actor in workers and first_ns <= event.t_ns <= last_ns)
+        )
     ]
-    return tuple(_step(event, witness) for event in _shortened(story))
-
-
-def _is_about(event: Event, witness: str) -> bool:
-    return (
-        event.task == witness
-        or event.resource == witness
-        or (event.user == witness and event.event in ("allowed", "denied"))
-        or (event.target == witness and event.event.startswith(("fault", "secret")))
-    )
+    end = [history.final] if history.final is not None and id(history.final) not in told else []
+    story = sorted([*own, *around], key=lambda event: event.t_ns)
+    return tuple(_step(event, witness) for event in _shortened([*story, *end]))
 
 
 def _shortened(story: list[Event]) -> list[Event]:

@@ -12,7 +12,7 @@ from scenarios.causes import Cause, cause_of, repeats
 from scenarios.checkers import CHECKERS
 from scenarios.guarantees import Guarantee
 from scenarios.history import History, Recorded
-from scenarios.journey import Step, journey
+from scenarios.journey import Step, journeys
 from scenarios.ordinary import NONE, Ordinary
 from scenarios.policy import Policy
 from scenarios.verdict import Breach, Findings, Proof, Ruling, Verdict, broken, held, unknown
@@ -195,8 +195,7 @@ def bound(tested: int) -> str:
 
 
 def _journeys(history: History, verdicts: Iterable[Verdict]) -> dict[str, tuple[Step, ...]]:
-    witnesses = [witness for verdict in verdicts for witness in verdict.witnesses[:JOURNEYS_MAX]]
-    return {witness: journey(history, witness) for witness in dict.fromkeys(witnesses)}
+    return journeys(history, [witness for verdict in verdicts for witness in verdict.witnesses[:JOURNEYS_MAX]])
 
 
 def _verdict_json(verdict: Verdict) -> dict[str, object]:

@@ -144,12 +144,17 @@ class _Sifter:
 
     def _take_events(self, events: list[Event], number: int = 1) -> None:
         """`number`: the line of the first one, counted within the block."""
-        odd, keep, latest_ns = self._odd, self._kept.append, self._sifted.latest_ns
+        odd, keep = self._odd, self._kept.append
+        latest_ns, trail_latest_ns = self._sifted.latest_ns, self._sifted.trail_latest_ns
         for event in events:
-            task, actor, t_ns = event.task, event.actor, event.t_ns
+            task, actor, t_ns, name = event.task, event.actor, event.t_ns, event.event
             # The fast way, for nearly every line; what it does not take is looked at in full.
-            if event.event in _OF_A_TASK and task is not None and t_ns >= latest_ns.get(actor, FOREVER_NS):
+            if name in _OF_A_TASK and task is not None and t_ns >= latest_ns.get(actor, FOREVER_NS):
                 latest_ns[actor] = t_ns
+                if task in odd:
+                    keep(event)
+            elif name == "state" and task is not None and event.to and t_ns >= trail_latest_ns.get(actor, FOREVER_NS):
+                trail_latest_ns[actor] = t_ns
                 if task in odd:
                     keep(event)
             else:
