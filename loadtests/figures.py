@@ -79,7 +79,7 @@ def figures_of(directory: Path, plan: LoadPlan) -> LoadFigures:
         offered_per_s=_rate([line.t_ns for line in invoked.values()], plan),
         latest_s=max((lag_s(line) for line in invoked.values()), default=0.0),
         answers=percentiles([_since(invoked[task], line.t_ns) for task, line in ended.items()]),
-        effects=percentiles([_since(invoked[task], effect_ns[task]) for task in acknowledged if task in effect_ns]),
+        effects=percentiles([_since(line, effect_ns[task]) for task, line in invoked.items() if task in effect_ns]),
         without_effect=len(acknowledged) - len(reached),
         backlog=sum(
             answered_ns <= end_ns < effect_ns.get(task, end_ns + 1) for task, answered_ns in acknowledged.items()
