@@ -33,9 +33,9 @@ def main() -> None:
     )
     parser.add_argument("--scratch", type=Path, default=None, help="where there is room for 100 bytes an event")
     arguments = parser.parse_args()
-    print(
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, seed {arguments.seed}, {arguments.troubled:.0%} of the tasks troubled"
-    )
+    share = f"{arguments.troubled:.0%} of the tasks troubled"
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    print(f"{machine}, seed {arguments.seed}, {share}")
     print("| events | size | judged in | CPU | events/s | peak memory (largest process) | witnesses |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for events in arguments.events:

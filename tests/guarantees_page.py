@@ -1,0 +1,66 @@
+"""Writes docs/guarantees.md: for each promise its sentence, its rule, the planted kinds and the judged cases that prove its judge.
+
+`python -m tests.guarantees_page` writes it; a test holds the file against the code.
+"""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+from scenarios.checkers import CHECKERS
+from scenarios.guarantees import Guarantee
+from tests.anomalies import AUDITED_KINDS, KINDS
+from tests.drafts import Draft
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "guarantees.md"
+CASES = ROOT / "tests" / "cases" / "task-histories.json"
+
+HEAD = """\
+# Guarantees
+
+Generated from the code by `python -m tests.guarantees_page`; do not edit. For each promise: its sentence, the rule by which its judge
+decides (rules 1 to 3, common to all, and the corners are in [history.md](history.md)), the kinds of misbehaviour that are planted in the
+tests to prove that this judge finds them (each at least 200 times, into histories in which every promise is held), and how the judged
+cases come out.
+"""
+
+
+def page() -> str:
+    """The whole file."""
+    kinds = defaultdict(list)
+    for plant in (*KINDS, *AUDITED_KINDS):
+        for guarantee in plant(Draft(audited=True), 0):
+            kinds[guarantee].append(plant)
+    cases = defaultdict(lambda: defaultdict(list))
+    for case in json.loads(CASES.read_text()):
+        for name, expected in case["expect"].items():
+            cases[name][expected["verdict"]].append(case["id"])
+    return "\n".join(
+        [HEAD, *(_section(guarantee, kinds[guarantee], cases[guarantee.value]) for guarantee in Guarantee)]
+    )
+
+
+def _section(guarantee: Guarantee, plants: list, cases: dict[str, list[str]]) -> str:
+    rule = " ".join((CHECKERS[guarantee].__globals__["__doc__"] or "").split())
+    planted = [f"- `{plant.__name__}`: {plant.__doc__.splitlines()[0]}" for plant in plants]
+    judged = [f"- {verdict}: {', '.join(f'`{name}`' for name in cases[verdict])}" for verdict in sorted(cases)]
+    return "\n".join(
+        [
+            f"## `{guarantee.value}`",
+            "",
+            f"**{guarantee.sentence}**",
+            "",
+            rule,
+            "",
+            "Planted:",
+            "",
+            *planted,
+            "",
+            *(["Judged cases:", "", *judged, ""] if judged else []),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
