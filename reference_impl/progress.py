@@ -5,18 +5,22 @@ from collections.abc import Mapping
 from reference_impl.errors import CacheUnavailable
 from reference_impl.ports import Cache, Entropy
 
+STEP_CHARACTERS_MAX = 200
+
 
 def report_progress(
     cache: Cache, entropy: Entropy, task_id: str, *, attempt: int, step: str, percent: int, expiry_s: float
 ) -> bool:
     """Whether it was written. A cache that is down costs the progress, not the attempt.
 
-    The expiry is stretched by up to a tenth, so that what was written together does not vanish together.
+    The expiry is stretched by up to a tenth, so that what was written together does not vanish together. Of a long step only the
+    beginning is kept.
     """
+    kept = step[:STEP_CHARACTERS_MAX].encode(errors="replace").decode()
     try:
         cache.write_progress(
             task_id,
-            {"attempt": attempt, "step": step, "percent": percent},
+            {"attempt": attempt, "step": kept, "percent": percent},
             expiry_s=expiry_s * entropy.uniform(1.0, 1.1),
         )
     except CacheUnavailable:

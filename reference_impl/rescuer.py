@@ -39,8 +39,10 @@ _EXPIRE_WAITING = {state: store.moving(state, TaskState.EXPIRED) for state in WA
 _IS_SILENT = tasks.c.lease_expires_us < now_us()
 _ABANDONED = _finding(tasks.c.status.in_(HELD), _IS_SILENT)
 _CANCEL_SILENT = settlement.held_moves(TaskState.CANCELLED, _IS_SILENT)
-_BURY_SILENT = settlement.failing_moves(TaskState.DEAD, _IS_SILENT)
-_RETRY_SILENT = settlement.retry_moves(_IS_SILENT)
+# A cancellation that came between the look and the move is not forgotten: the next sweep finds it.
+_IS_WANTED = tasks.c.cancel_requested.is_(False)
+_BURY_SILENT = settlement.failing_moves(TaskState.DEAD, _IS_SILENT, _IS_WANTED)
+_RETRY_SILENT = settlement.retry_moves(_IS_SILENT, _IS_WANTED)
 
 _UNDELIVERED = _finding(
     tasks.c.status.in_(WAITING), tasks.c.enqueued_us < now_us() - bindparam("patience_us", type_=BigInteger)

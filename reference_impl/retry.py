@@ -7,6 +7,8 @@ from reference_impl.errors import PermanentFailure, TaskFailure, TransientFailur
 from reference_impl.ports import Entropy
 
 MESSAGE_CHARACTERS_MAX = 500
+DOUBLINGS_MAX = 60
+"""Beyond, every delay has long been the greatest, and a float overflows after a thousand."""
 
 FailureKind = Literal["transient", "permanent", "unknown"]
 
@@ -22,7 +24,8 @@ class RetryPolicy:
 
     def bounds_s(self, attempt: int) -> tuple[float, float]:
         """Least and most seconds between the failure of attempt number `attempt` (from 1) and the next attempt."""
-        least = min(self.delay_max_s, self.delay_min_s * 2.0 ** (attempt - 1))
+        doublings = min(attempt - 1, DOUBLINGS_MAX)
+        least = min(self.delay_max_s, self.delay_min_s * 2.0**doublings)
         return least, least * (1.0 + self.jitter)
 
 
@@ -52,11 +55,20 @@ def classify(error: BaseException) -> Failure:
     """
     name = type(error).__name__
     if isinstance(error, PermanentFailure):
-        return Failure("permanent", name, str(error)[:MESSAGE_CHARACTERS_MAX])
+        return Failure("permanent", name, _message(error))
     if isinstance(error, TransientFailure):
-        return Failure("transient", name, str(error)[:MESSAGE_CHARACTERS_MAX])
+        return Failure("transient", name, _message(error))
     if isinstance(error, (ConnectionError, TimeoutError)):
         return Failure("transient", name, "")
     if isinstance(error, TaskFailure):
-        return Failure("unknown", name, str(error)[:MESSAGE_CHARACTERS_MAX])
+        return Failure("unknown", name, _message(error))
     return Failure("unknown", name, "")
+
+
+def _message(error: TaskFailure) -> str:
+    """Bounded, and nothing that a database cannot keep: a failure that cannot be written down would end the worker."""
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 — a handler's own class may do anything
+        return ""
+    return message[:MESSAGE_CHARACTERS_MAX].encode(errors="replace").decode()

@@ -78,6 +78,8 @@ def settle_failure(
 ) -> Settled:
     """The attempt failed: the task is tried again, or ends. Safe to run again when the answer to a first commit was lost."""
     task, actor, record = claim.task, claim.owner, failure_record(failure.error_class, failure.message)
+    # Locked first: a cancellation that came between two of the moves below would be promised and then forgotten.
+    store.find_locked(connection, task.id)
     if end_held(connection, _CANCEL, task, actor=actor, **record):
         return Settled.CANCELLED
     if failure.kind == "permanent":

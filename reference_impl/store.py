@@ -23,10 +23,30 @@ from reference_impl.database_clock import microseconds, now_us
 from reference_impl.schema import audit, tasks
 from reference_impl.task import HELD, LEGAL_MOVES, WAITING, Task, TaskState
 
+DEPTH_MAX = 64
+"""Levels of nesting in a document: far from where the interpreter's own limit, which depends on who calls, would end a reader."""
+
 
 def document(value: object) -> str:
-    """Any JSON value as the database keeps it: canonical, ASCII only, so that no character can fail on its way."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    """A JSON value as the database keeps it: canonical, ASCII only, so that no character can fail on its way.
+
+    Raises:
+        ValueError: NaN or an infinity, nested deeper than `DEPTH_MAX`, or half of a surrogate pair, which is no text.
+        TypeError: no JSON value.
+    """
+    if _is_deeper(value, DEPTH_MAX):
+        raise ValueError(f"nested deeper than {DEPTH_MAX} levels")
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    if "\\ud" in text:  # perhaps a surrogate: UTF-8 has none
+        json.dumps(value, ensure_ascii=False).encode()
+    return text
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    if not isinstance(value, (dict, list, tuple)):
+        return False
+    parts = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(part, levels - 1) for part in parts)
 
 
 def task_of(row: Row[Any]) -> Task:

@@ -95,8 +95,8 @@ def _submitted_once(engine: Engine, work: Callable[[Connection], Task]) -> Task:
 def _checked_payload(payload: Mapping[str, object], payload_bytes_max: int) -> str:
     try:
         kept = store.document(payload)
-    except (ValueError, RecursionError) as error:
-        raise RequestInvalid("the payload is no JSON document: NaN, Infinity, or nested too deeply") from error
+    except ValueError as error:
+        raise RequestInvalid(f"the payload cannot be kept: {error}") from error
     if len(kept) > payload_bytes_max:
         raise PayloadTooLarge(len(kept), payload_bytes_max)
     return kept

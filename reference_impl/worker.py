@@ -1,6 +1,7 @@
 """The worker: take a message, claim its task, run the handler outside any transaction, settle, and only then acknowledge."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -23,6 +24,9 @@ log = structlog.get_logger()
 
 PATIENCE_S = 0.2
 """Between two tries of something that another part of the world must first mend."""
+
+_TASK_ID = re.compile(r"[!-~]{1,36}")
+"""What fits its column. What the database's driver cannot even encode would end the worker, and the next one that gets the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ class Worker:
             except BrokerError as error:
                 log.warning("worker lost the broker", why=str(error))
                 self.metrics.broker_connections_lost.inc()
+                self.runtime.stop.wait(PATIENCE_S)
             finally:
                 consumer.close()
 
@@ -88,11 +93,9 @@ class Worker:
             consumer.reject(delivery, requeue=False)  # no message of ours: to the dead letters, for a person to see
             return
         try:
-            claim = lease.take(self.runtime, self.engine, task_id, lease_s=self.options.lease_s)
+            claim = self._take(task_id)
         except DatabaseError:
-            # Whether or not the claim was committed, the message must come again: the claim of an unknown commit runs out.
-            self.runtime.stop.wait(PATIENCE_S)
-            consumer.reject(delivery, requeue=True)
+            consumer.reject(delivery, requeue=True)  # it is time to end, and the message is for somebody else
             return
         if claim is None:
             consumer.ack(delivery)  # it runs elsewhere, is ended, or is not due: whoever made it so sees to the rest
@@ -102,6 +105,24 @@ class Worker:
             consumer.ack(delivery)  # last, and only now: before the outcome is durable, an ack loses the task if we die
         else:
             consumer.reject(delivery, requeue=True)
+
+    def _take(self, task_id: str) -> Claim | None:
+        """A claim on the task, or None: tried until the database says which, or until it is time to end.
+
+        The message is kept meanwhile. Given back, it would come again at once, and after as many times as the broker's delivery
+        limit allows be buried with the dead letters: a database that is away for seconds would do that to whatever waits.
+        A claim whose commit is unknown is not ours to use: if it was made, the next try finds the task taken, and its lease runs out.
+
+        Raises:
+            DatabaseError: it is time to end.
+        """
+        while True:
+            try:
+                return lease.take(self.runtime, self.engine, task_id, lease_s=self.options.lease_s)
+            except DatabaseError as error:
+                log.warning("worker waits for the database", why=str(error))
+                if self.runtime.stop.wait(PATIENCE_S):
+                    raise
 
     def _run(self, claim: Claim) -> bool:
         """Whether the attempt's outcome is durable, by us or by whoever took over."""
@@ -127,6 +148,10 @@ class Worker:
         return result, None
 
     def _check_result(self, result: Mapping[str, object] | None) -> None:
+        if result is None:
+            return
+        if not isinstance(result, dict):
+            raise PermanentFailure("the handler's result is no JSON object")
         try:
             size = len(document(result))
         except (TypeError, ValueError) as error:
@@ -165,8 +190,9 @@ class Worker:
 
 
 def _task_id(body: bytes) -> str | None:
+    """The task that the message names; None if no system of ours can have sent it."""
     try:
         task_id = json.loads(body)["task_id"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return task_id if isinstance(task_id, str) else None
+    return task_id if isinstance(task_id, str) and _TASK_ID.fullmatch(task_id) else None

@@ -1,0 +1,54 @@
+"""One life cycle, the same for the system and for the judge that knows nothing of it."""
+
+import itertools
+
+import pytest
+
+from reference_impl.store import moving
+from reference_impl.task import FINAL, HELD, LEGAL_MOVES, WAITING, TaskState
+from scenarios.checkers import legal_transitions
+
+MOVES = [(None, TaskState.ACCEPTED), *itertools.product(TaskState, TaskState)]
+
+
+def test_every_state_is_waiting_or_held_or_final_and_only_one_of_them() -> None:
+    assert sorted([*WAITING, *HELD, *FINAL]) == sorted(TaskState)
+    assert [state for state in TaskState if state.is_final] == [
+        "SUCCEEDED",
+        "FAILED",
+        "DEAD",
+        "CANCELLED",
+        "EXPIRED",
+    ]
+
+
+def test_the_judge_and_the_system_know_the_same_moves() -> None:
+    """R2: two tables, written twice, so that one cannot excuse the other."""
+    ours = {(before, after) for before, afters in LEGAL_MOVES.items() for after in afters}
+    the_judge_s = {(before, after) for before, afters in legal_transitions.MOVES.items() for after in afters}
+
+    assert ours == the_judge_s
+
+
+def test_nothing_leaves_a_final_state_but_a_dead_task_that_a_person_redrives() -> None:
+    """R2."""
+    leaving = [(before, after) for before in sorted(FINAL) for after in LEGAL_MOVES[before]]
+
+    assert leaving == [(TaskState.DEAD, TaskState.ACCEPTED)]
+
+
+def test_only_a_waiting_task_can_come_to_run_or_one_that_waited_for_a_tool() -> None:
+    """R2."""
+    before_running = {before for before, afters in LEGAL_MOVES.items() if TaskState.RUNNING in afters}
+
+    assert before_running == {TaskState.ACCEPTED, TaskState.RETRYING, TaskState.WAITING_TOOL}
+
+
+@pytest.mark.parametrize(("before", "after"), [move for move in MOVES if move[0] is not None])
+def test_a_statement_can_be_built_for_a_legal_move_and_for_no_other(before: TaskState, after: TaskState) -> None:
+    """R2: the one way by which rows change their state refuses to be written otherwise."""
+    if after in LEGAL_MOVES[before]:
+        assert (moving(before, after).from_, moving(before, after).to) == (before, after)
+    else:
+        with pytest.raises(AssertionError, match="no move of the life cycle"):
+            moving(before, after)
