@@ -4,8 +4,13 @@ import os
 from functools import cache
 
 import pytest
+from hypothesis import settings
 
 from chaos.binaries import inventory
+
+# The same examples in every run, and none that fails because the machine was busy.
+settings.register_profile("tests", derandomize=True, deadline=None)
+settings.load_profile("tests")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
