@@ -3,12 +3,12 @@
 import enum
 from collections.abc import Mapping
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, bindparam, or_
+from sqlalchemy import BigInteger, ColumnElement, Connection, bindparam, or_, select
 
 from reference_impl import dead_letter, outbox, store
 from reference_impl.database_clock import microseconds, now_us
 from reference_impl.retry import Failure
-from reference_impl.schema import tasks
+from reference_impl.schema import audit, tasks
 from reference_impl.store import Move
 from reference_impl.task import HELD, Claim, Task, TaskState
 
@@ -121,14 +121,6 @@ def end_held(connection: Connection, moves: tuple[Move, ...], task: Task, *, act
     return any(store.move(connection, kind, task.id, actor=actor, under_fence=task.fence, **bound) for kind in moves)
 
 
-def _as_it_stands(connection: Connection, claim: Claim) -> Settled:
-    """Nothing moved: either an earlier try of ours did it and its answer was lost, or the task is no longer ours."""
-    task = store.find(connection, claim.task.id)
-    if task is None or task.fence != claim.fence or task.status in HELD:
-        return Settled.NOT_OURS
-    return _OF_STATE.get(task.status, Settled.NOT_OURS)
-
-
 _OF_STATE = {
     TaskState.SUCCEEDED: Settled.SUCCEEDED,
     TaskState.RETRYING: Settled.RETRYING,
@@ -137,3 +129,23 @@ _OF_STATE = {
     TaskState.CANCELLED: Settled.CANCELLED,
     TaskState.EXPIRED: Settled.EXPIRED,
 }
+
+
+_OWN_MOVE = (
+    select(audit.c.to_status)
+    .where(
+        audit.c.task_id == bindparam("of_task"),
+        audit.c.fence == bindparam("under_fence"),
+        audit.c.actor == bindparam("by"),
+        audit.c.to_status.in_(tuple(_OF_STATE)),
+    )
+    .order_by(audit.c.id.desc())
+    .limit(1)
+)
+
+
+def _as_it_stands(connection: Connection, claim: Claim) -> Settled:
+    """Nothing moved: either an earlier try of ours did it and its answer was lost, or the task is no longer ours."""
+    bound = {"of_task": claim.task.id, "under_fence": claim.fence, "by": claim.owner}
+    state = connection.scalar(_OWN_MOVE, bound)
+    return Settled.NOT_OURS if state is None else _OF_STATE[TaskState(state)]
