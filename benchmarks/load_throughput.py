@@ -1,0 +1,82 @@
+"""What rate a system sustains on this machine: loads of rising rate, each a run of its own, until one is more than it carries.
+
+Run: python benchmarks/load_throughput.py [--system reference] [--rates 25,50,100,150,200] [--seconds 10] [--seed 1]
+"""
+
+import argparse
+import os
+import platform
+import tempfile
+from pathlib import Path
+
+from loadtests.arrivals import LoadPlan
+from loadtests.figures import LoadFigures, Percentiles
+from scenarios.lookup import find_system
+from tasklab.commands.load import run_load
+from tasklab.commands.output import Progress
+from tasklab.commands.worlds import EnvironmentName, make_environment
+
+BACKLOG_MAX_S = 1.0
+"""A rate is sustained if at the end of its load no more is open than comes in within so long."""
+ROW = "| {:>6} | {:>8} | {:>18} | {:>18} | {:>8} | {:>10} | {:>8} |"
+HEADINGS = ("rate/s", "offered", "202 p50 / p99 ms", "effect p50 / p99", "open", "exit code", "carried")
+
+
+def main() -> None:
+    """Print one row a rate, as a Markdown table, while it is measured."""
+    options = _options()
+    plugin = find_system(options.system)
+    print(
+        f"{plugin.name}, {options.seconds:g} s a rate, seed {options.seed}; {os.cpu_count()} cores, {platform.platform()}"
+    )
+    print(ROW.format(*HEADINGS))
+    print(ROW.format(*("-" * 6 for _ in HEADINGS)))
+    environment = EnvironmentName(options.environment)
+    with tempfile.TemporaryDirectory() as place, make_environment(environment, plugin) as world:
+        for rate in options.rates:
+            plan = LoadPlan(rate, options.seconds, options.seed)
+            judged, figures = run_load(
+                plan, plugin, world, struck=None, page=None, place=Path(place) / f"{rate:g}", repeat="", say=Progress()
+            )
+            carried = is_sustained(figures)
+            print(_row(figures, judged.exit_code, carried=carried), flush=True)
+            if not carried:
+                return
+
+
+def is_sustained(figures: LoadFigures) -> bool:
+    """Whether the system kept up with the load."""
+    complete = figures.acknowledged == figures.planned and not figures.without_effect
+    return figures.as_planned and complete and figures.backlog <= figures.planned_per_s * BACKLOG_MAX_S
+
+
+def _row(figures: LoadFigures, exit_code: int, *, carried: bool) -> str:
+    return ROW.format(
+        f"{figures.planned_per_s:g}",
+        f"{figures.offered_per_s:g}",
+        _in_ms(figures.answers),
+        _in_ms(figures.effects),
+        figures.backlog,
+        exit_code,
+        "yes" if carried else "no",
+    )
+
+
+def _in_ms(times: Percentiles | None) -> str:
+    return "–" if times is None else f"{times.p50_s * 1000:.0f} / {times.p99_s * 1000:.0f}"
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--system", default="reference")
+    parser.add_argument("--environment", default="local", choices=[name.value for name in EnvironmentName])
+    parser.add_argument(
+        "--rates", type=lambda text: [float(rate) for rate in text.split(",")], default=[25, 50, 75, 100, 125, 150, 200]
+    )
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

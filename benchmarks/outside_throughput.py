@@ -1,0 +1,48 @@
+"""How many requests a second the outside resource answers: what every attempt and every effect of a run has to go through.
+
+Run: python benchmarks/outside_throughput.py [--seconds 5]
+"""
+
+import argparse
+import multiprocessing
+import tempfile
+import time
+from pathlib import Path
+
+from scenarios.outside import OutsideServer
+from tasklab.tasklab_probe import Outside, Recorder
+
+
+def ask(address: str, name: str, seconds: float) -> int:
+    """As a worker does, from a process of its own: attempts and effects in turn; how many requests were answered."""
+    outside = Outside(address, name)
+    until_s = time.monotonic() + seconds
+    number = 0
+    while time.monotonic() < until_s:
+        task = f"{name}-{number}"
+        outside.arrive("attempt", task)
+        outside.effect(task, attempt=1, key=task, fence=1)
+        number += 1
+    return 2 * number
+
+
+def main() -> None:
+    """Print a row for each number of workers."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    seconds = parser.parse_args().seconds
+    print("| workers | requests/s | tasks/s |\n| ---: | ---: | ---: |")
+    for workers in (1, 4, 16):
+        with tempfile.TemporaryDirectory() as place:
+            server = OutsideServer(Recorder(str(Path(place) / "history.outside.jsonl"), "outside", time.monotonic_ns()))
+            server.start()
+            with multiprocessing.get_context("spawn").Pool(workers) as pool:
+                answered = sum(
+                    pool.starmap(ask, [(server.address, f"worker-{number}", seconds) for number in range(workers)])
+                )
+            server.stop()
+        print(f"| {workers} | {answered / seconds:,.0f} | {answered / seconds / 2:,.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
