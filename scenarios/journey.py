@@ -38,7 +38,22 @@ def journey(history: History, witness: str) -> tuple[Step, ...]:
 
 def journeys(history: History, witnesses: Iterable[str]) -> dict[str, tuple[Step, ...]]:
     """The stories of several, in one pass over the history."""
-    own: dict[str, list[Event]] = {witness: [] for witness in witnesses}
+    stories = _stories(history, witnesses)
+    return {witness: steps_of(_shortened(story), witness) for witness, story in stories.items()}
+
+
+def story_of(history: History, witness: str) -> list[Event]:
+    """The events of a journey, all of them."""
+    return _stories(history, [witness])[witness]
+
+
+def steps_of(story: Iterable[Event], witness: str) -> tuple[Step, ...]:
+    """Events in words, one line each."""
+    return tuple(_step(event, witness) for event in story)
+
+
+def _stories(history: History, witnesses: Iterable[str]) -> dict[str, list[Event]]:
+    own: dict[str | None, list[Event]] = {witness: [] for witness in witnesses}
     context = []
     for event in history.events if own else ():
         if event.task in own:
@@ -49,7 +64,7 @@ def journeys(history: History, witnesses: Iterable[str]) -> dict[str, tuple[Step
                 own[name].append(event)
             if event.event in ("crash", "restart") or event.event.startswith("fault."):
                 context.append(event)
-    return {witness: _story(history, witness, events, context) for witness, events in own.items()}
+    return {witness: _story(history, events, context) for witness, events in own.items() if witness is not None}
 
 
 def _other_name(event: Event) -> str | None:
@@ -59,9 +74,9 @@ def _other_name(event: Event) -> str | None:
     return event.target
 
 
-def _story(history: History, witness: str, own: list[Event], context: list[Event]) -> tuple[Step, ...]:
+def _story(history: History, own: list[Event], context: list[Event]) -> list[Event]:
     if not own:
-        return ()
+        return []
     first_ns, last_ns = own[0].t_ns, own[-1].t_ns
     workers = {event.actor for event in own if _lane(event) == "worker"}
     crossed = {(span.fault, span.target) for span in history.faults if span.overlaps(first_ns, last_ns)}
@@ -76,8 +91,7 @@ def _story(history: History, witness: str, own: list[Event], context: list[Event
         )
     ]
     end = [history.final] if history.final is not None and id(history.final) not in told else []
-    story = sorted([*own, *around], key=lambda event: event.t_ns)
-    return tuple(_step(event, witness) for event in _shortened([*story, *end]))
+    return [*sorted([*own, *around], key=lambda event: event.t_ns), *end]
 
 
 def _shortened(story: list[Event]) -> list[Event]:

@@ -24,11 +24,12 @@ class NothingToJudge(ScenarioError):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A judgement with the history it is of; `source` is the path as a person wrote it."""
+    """A judgement with the history it is of and the policy it was judged by; `source` is the path as a person wrote it."""
 
     source: Path
     recorded: Recorded
     judgement: Judgement
+    policy: Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ def _judge(
         unclaimed = judge(recorded, claims=(), policy=policy, ordinary=ordinary).not_claimed
         claims = frozenset(verdict.guarantee for verdict in unclaimed if verdict.exercised) or frozenset(Guarantee)
     judgement = judge(recorded, claims=claims, policy=policy, problems=problems, ordinary=ordinary)
-    return Judged(source, recorded, judgement)
+    return Judged(source, recorded, judgement, policy)
 
 
 def claims_from(names: Iterable[str]) -> frozenset[Guarantee]:

@@ -22,7 +22,10 @@ WINDOWS: dict[str, dict[str, object]] = {
 def examples(count: int) -> settings:
     """Draw so many examples, and on a nightly run many more."""
     return settings(
-        max_examples=round(count * EXAMPLES_FACTOR), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        max_examples=round(count * EXAMPLES_FACTOR),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize=EXAMPLES_FACTOR == 1,
     )
 
 

@@ -170,17 +170,37 @@ def _print(judged: "Judged") -> None:
         console.print(f"malformed: {place}", markup=False)
     for problem in judgement.problems:
         console.print(f"problem: {problem}", markup=False)
-    console.print(_table("promise", judgement.verdicts))
+    untested = [verdict for verdict in judgement.verdicts if verdict.ruling == "held" and not verdict.exercised]
+    console.print(_table("promise", [verdict for verdict in judgement.verdicts if verdict not in untested]))
+    if untested:
+        names = ", ".join(verdict.guarantee.value for verdict in untested)
+        console.print(f"held (not exercised, so no evidence): {names}", markup=False)
     told = [verdict for verdict in judgement.not_claimed if verdict.ruling == "broken"]
     if told:
         console.print(_table("not claimed", told))
     _print_account(console, judgement)
-    for witness, steps in list(judgement.journeys.items())[:WITNESSES_TOLD]:
-        console.print(f"\n{witness}", style="bold", markup=False)
-        for step in steps:
-            console.print(_line(step), markup=False)
+    _print_proofs(console, judged)
     if judged.recorded.torn:
         console.print(f"\n{judged.recorded.torn} torn last line(s) passed over: their writers were killed")
+
+
+def _print_proofs(console: "Console", judged: "Judged") -> None:
+    from scenarios.journey import fault_words
+    from scenarios.shortest import crossed, shortest_story
+
+    history = judged.recorded.history
+    proofs = [(verdict, witness) for verdict in judged.judgement.verdicts for witness in verdict.witnesses]
+    for verdict, witness in proofs[:WITNESSES_TOLD]:
+        steps = shortest_story(history, verdict.guarantee, witness, judged.policy)
+        console.print(f"\n{verdict.guarantee.value} is broken by {witness}:", style="bold", markup=False)
+        for span in crossed(history, steps):
+            console.print(f"  meanwhile: {fault_words(span)}", markup=False)
+        for step in steps:
+            console.print(_line(step), markup=False)
+    if len(proofs) > WITNESSES_TOLD:
+        console.print(
+            f"\nand {len(proofs) - WITNESSES_TOLD} more; `--witness TASK` tells the journey of any", markup=False
+        )
 
 
 def _table(title: str, verdicts: "Sequence[Verdict]") -> "Table":

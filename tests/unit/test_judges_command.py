@@ -1,0 +1,175 @@
+"""`tasklab check`: what it prints, writes and exits with."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner, Result
+
+from scenarios.guarantees import Guarantee
+from scenarios.rundir import VERDICTS_FILE, RunDirectory, RunFacts
+from tasklab.__main__ import app
+from tests.anomalies import X, effect_twice, planted
+from tests.drafts import Draft, Life, live
+
+CASES = Path(__file__).parent.parent / "cases"
+
+
+def check(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["check", *map(str, arguments)])
+
+
+def a_draft() -> Draft:
+    draft = Draft()
+    live(draft, "a", Life("done", (), frozenset(), 1.0))
+    return draft
+
+
+def a_run(path: Path, draft: Draft, **facts: object) -> Path:
+    directory = RunDirectory(path)
+    directory.create()
+    (path / "history.all.jsonl").write_bytes(
+        b"".join(msgspec.json.encode(event) + b"\n" for event in draft.all_events())
+    )
+    stated = {"claims": ["no_lost_task", "effect_at_most_once"], "finished": True, **facts}
+    directory.write_facts(
+        RunFacts(scenario="s", system="x", environment="e", seed=1, repeat="r", **stated)  # type: ignore[arg-type]
+    )
+    return path
+
+
+def test_a_run_is_judged_by_its_claims_and_its_verdicts_are_written_again(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "run", a_draft())
+
+    result = check(run, "--json")
+
+    written = json.loads((run / VERDICTS_FILE).read_text())
+    assert (result.exit_code, json.loads(result.stdout)) == (0, written)
+    assert set(written) == {
+        *("verdicts", "not_claimed", "account", "duplicates", "bounds", "journeys"),
+        *("problems", "malformed", "exit_code"),
+    }
+    assert set(written["verdicts"]) == {"no_lost_task", "effect_at_most_once"}
+    assert set(written["not_claimed"]) == {guarantee.value for guarantee in Guarantee} - set(written["verdicts"])
+    assert written["account"]["balanced"] is True
+
+
+def test_a_broken_promise_exits_with_1_and_tells_the_story(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "run", planted(a_draft(), effect_twice, 5)[0])
+
+    result = check(run)
+
+    assert result.exit_code == 1
+    assert f"effect_at_most_once is broken by {X}:" in result.stdout
+    assert "effect of step 1 accepted with fence 2" in result.stdout
+    assert "repeated attempts by cause: 1 lost ack" in result.stdout
+
+
+@pytest.mark.parametrize("facts", [{"problems": ["redis did not start"]}, {"finished": False}], ids=str)
+def test_a_run_in_which_the_lab_failed_is_unknown(facts: dict, tmp_path: Path) -> None:
+    assert check(a_run(tmp_path / "run", a_draft(), **facts)).exit_code == 3
+
+
+def test_claims_and_policy_of_the_command_line_go_before_those_of_the_run(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "run", planted(a_draft(), effect_twice, 5)[0])
+    policy = tmp_path / "policy.json"
+    policy.write_text('{"attempts_max": 1}')
+
+    result = check(run, "--json", "--claims", "poison_bounded, no_lost_task", "--policy", policy)
+
+    verdicts = json.loads(result.stdout)["verdicts"]
+    assert {name: verdict["verdict"] for name, verdict in verdicts.items()} == {
+        "no_lost_task": "held",
+        "poison_bounded": "broken",
+    }
+
+
+def test_the_journey_of_any_task_can_be_asked_for(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "run", a_draft())
+
+    told = check(run, "--witness", "a")
+    as_json = json.loads(check(run, "--witness", "a", "--json").stdout)
+
+    assert "hands the task in" in told.stdout
+    assert [step["event"] for step in as_json["journey"]][:2] == ["submit.invoke", "submit.ok"]
+    assert "nothing of 'b'" in check(run, "--witness", "b").stdout
+
+
+def test_what_was_held_without_being_tested_stands_apart(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "run", a_draft(), claims=["no_lost_task", "pause_honoured"])
+
+    assert "held (not exercised, so no evidence): pause_honoured" in check(run).stdout
+
+
+def test_the_judged_cases_show_no_difference() -> None:
+    ours = check(CASES / "task-histories.json", "--cases")
+    jepsens = check(CASES / "jepsen-queue-cases.json", "--cases", "--format", "jepsen")
+
+    assert (ours.exit_code, ours.stdout.splitlines()[-1]) == (0, "46 cases, 0 differences")
+    assert (jepsens.exit_code, jepsens.stdout.splitlines()[-1]) == (0, "14 cases, 0 differences")
+
+
+def test_a_case_that_comes_out_otherwise_is_printed_and_exits_with_1(tmp_path: Path) -> None:
+    case = json.loads((CASES / "task-histories.json").read_text())[0]
+    case["expect"]["no_lost_task"] = {"verdict": "broken", "witnesses": ["A"]}
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps({"cases": [case]}))
+
+    result = check(file, "--cases")
+
+    assert result.exit_code == 1
+    assert result.stdout.startswith("clean: no_lost_task: expected {'verdict': 'broken', 'witnesses': ['A']}, is")
+
+
+def test_a_jepsen_history_gets_both_verdicts(tmp_path: Path) -> None:
+    file = tmp_path / "history.edn"
+    file.write_text(
+        "{:type :invoke, :f :enqueue, :value 1, :process 0}\n{:type :ok, :f :enqueue, :value 1, :process 0}\n"
+    )
+
+    result = check(file, "--format", "jepsen", "--json")
+
+    said = json.loads(result.stdout)
+    assert (result.exit_code, said["valid"], said["lost"]) == (1, False, [1])
+    assert said["verdicts"]["no_lost_task"]["witnesses"] == ["1"]
+
+
+def test_a_register_is_judged_for_linearizability(tmp_path: Path) -> None:
+    file = tmp_path / "history.json"
+    steps = [("invoke", "write", 1), ("ok", "write", 1), ("invoke", "read", None), ("ok", "read", 2)]
+    file.write_text(json.dumps([{"process": 0, "type": kind, "f": f, "value": value} for kind, f, value in steps]))
+
+    result = check(file, "--format", "jepsen", "--model", "register", "--json")
+
+    assert (result.exit_code, json.loads(result.stdout)["valid"]) == (1, False)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["/nowhere"],
+        [".", "--claims", "no_lost_tusk"],
+        [CASES / "README.md", "--cases"],
+        [CASES / "README.md", "--policy", "/nowhere"],
+        [CASES / "README.md", "--policy", CASES / "README.md"],
+        [CASES],
+        ["/nowhere", "--format", "jepsen"],
+        [CASES / "README.md", "--format", "jepsen", "--model", "stack"],
+        [CASES / "README.md", "--format", "edn"],
+    ],
+    ids=str,
+)
+def test_wrong_usage_exits_with_2_and_a_sentence(arguments: list) -> None:
+    result = check(*arguments)
+
+    assert result.exit_code == 2
+    assert result.stderr.strip()
+    assert "Traceback" not in result.stderr
+
+
+def test_what_is_no_history_exits_with_3_and_names_file_and_line() -> None:
+    result = check(CASES / "README.md")
+
+    assert result.exit_code == 3
+    assert "README.md:1:" in result.stdout

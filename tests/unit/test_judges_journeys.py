@@ -1,0 +1,73 @@
+"""A witness's story in words: all of it, or no more than proves the break."""
+
+from scenarios.guarantees import Guarantee
+from scenarios.journey import LANES, STEPS_MAX, journey
+from scenarios.policy import NO_POLICY
+from scenarios.shortest import crossed, shortest_story
+from tests.anomalies import KINDS, X, one_key_two_ids, planted, two_holders
+from tests.drafts import Draft, Life, live
+
+
+def a_draft() -> Draft:
+    draft = Draft()
+    live(draft, "a", Life("done", ("fault",), frozenset({"status"}), 1.0))
+    return draft
+
+
+def test_a_journey_crosses_the_lanes_with_its_faults_and_its_end() -> None:
+    steps = journey(a_draft().recorded().history, "a")
+
+    assert {step.lane for step in steps} == set(LANES) - {"database"}
+    assert [step.text for step in steps if step.lane == "lab"] == [
+        "fault service_killed on broker: begins",
+        "fault service_killed on broker: seen to bite",
+        "fault service_killed on broker: lifted",
+        "fault service_killed on broker: target seen healthy",
+        "the end (all healed, drained): the account lists it as done",
+    ]
+    assert [step.t_ns for step in steps] == sorted(step.t_ns for step in steps)
+
+
+def test_nothing_is_told_of_somebody_unknown() -> None:
+    assert journey(a_draft().recorded().history, "nobody") == ()
+
+
+def test_a_journey_without_end_keeps_its_beginning_and_its_end() -> None:
+    draft = a_draft()
+    for number in range(500):
+        draft.add(50 + number, "worker", "progress", task="a", percent=1)
+
+    steps = journey(draft.recorded().history, "a")
+
+    assert len(steps) == STEPS_MAX
+    assert (steps[0].text, steps[-1].event) == ("hands the task in", "final")
+
+
+def test_the_shortest_story_of_two_effects_is_the_two_effects() -> None:
+    draft = a_draft()
+    draft.add(20, "worker-x", "effect", task="a", step=1)
+
+    steps = shortest_story(draft.recorded().history, Guarantee.EFFECT_AT_MOST_ONCE, "a", NO_POLICY)
+
+    assert [step.text for step in steps] == ["effect of step 1 accepted with fence 1", "effect of step 1 accepted"]
+    assert [span.target for span in crossed(draft.recorded().history, steps)] == ["broker"]
+
+
+def test_no_release_is_left_out_of_the_story_of_a_lease() -> None:
+    draft = Draft()
+    draft.add(0, "first", "lease.acquired", resource=X, ttl_s=50)
+    draft.add(1, "first", "lease.released", resource=X)
+    two_holders(draft, 2)
+
+    steps = shortest_story(draft.recorded().history, Guarantee.SINGLE_HOLDER, X, NO_POLICY)
+
+    assert [(step.actor, step.event) for step in steps if step.actor != "leader-x"] == [("leader-y", "lease.acquired")]
+
+
+def test_what_is_proven_by_something_missing_or_by_others_is_told_whole() -> None:
+    lost, _ = planted(a_draft(), KINDS[0], 5)
+    resubmitted, _ = planted(a_draft(), one_key_two_ids, 5)
+
+    for draft, guarantee in ((lost, Guarantee.NO_LOST_TASK), (resubmitted, Guarantee.IDEMPOTENT_SUBMISSION)):
+        history = draft.recorded().history
+        assert shortest_story(history, guarantee, X, draft.policy) == journey(history, X)
