@@ -22,7 +22,7 @@ from reference_impl.rate_limit import check_limit
 from reference_impl.settings import Settings
 from reference_impl.submission import Submission, Submitted, submit
 from reference_impl.task import Task
-from reference_impl.transactions import transact
+from reference_impl.transactions import read, transact
 
 STATUS_OF: dict[type[ReferenceSystemError], int] = {
     PayloadTooLarge: 413,
@@ -56,8 +56,11 @@ class Api:
         Raises:
             SubmissionRefused: nothing was created.
         """
-        if not check_limit(self.cache, self.settings.new_tasks_limit, task.user_id):
-            self.metrics.limits_unchecked.inc()
+
+        def admit() -> None:
+            if not check_limit(self.cache, self.settings.new_tasks_limit, task.user_id):
+                self.metrics.limits_unchecked.inc()
+
         submission = Submission(
             user_id=task.user_id,
             type=task.type,
@@ -74,13 +77,14 @@ class Api:
             actor=self.runtime.name,
             work_queue=self.settings.work_queue,
             payload_bytes_max=self.settings.payload_bytes_max,
+            admit=admit,
         )
         self.metrics.submissions.labels("created" if submitted.created else "known").inc()
         return submitted
 
     def find(self, task_id: str) -> Task | None:
         """The task as its row says."""
-        return transact(self.engine, lambda connection: store.find(connection, task_id))
+        return read(self.engine, lambda connection: store.find(connection, task_id))
 
     def read(self, task_id: str) -> TaskView | None:
         """The task as its user sees it: its state from the database, its progress from Redis while it runs."""

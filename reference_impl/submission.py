@@ -11,7 +11,7 @@ from reference_impl import outbox, store
 from reference_impl.errors import CommitUnknown, DatabaseUnavailable, KeyConflict, PayloadTooLarge, RequestInvalid
 from reference_impl.ports import Entropy
 from reference_impl.task import Task
-from reference_impl.transactions import transact
+from reference_impl.transactions import read, transact
 
 TRIES_MAX = 3
 """Submitting is idempotent, so a commit whose answer was lost is simply submitted again."""
@@ -39,57 +39,78 @@ class Submitted:
 
 
 def submit(
-    engine: Engine, entropy: Entropy, submission: Submission, *, actor: str, work_queue: str, payload_bytes_max: int
+    engine: Engine,
+    entropy: Entropy,
+    submission: Submission,
+    *,
+    actor: str,
+    work_queue: str,
+    payload_bytes_max: int,
+    admit: Callable[[], None] = lambda: None,
 ) -> Submitted:
     """The task of this user and key, created now or by an earlier submission.
 
+    `admit` is called before anything is created, if as far as is known nothing has been: a client that only asks again what
+    became of its submission is not held to a limit of new tasks. It may refuse.
+
     Raises:
-        PayloadTooLarge, RequestInvalid: nothing was created.
-        KeyConflict: the key belongs to another request.
+        SubmissionRefused: nothing was created. KeyConflict: the key belongs to another request.
         DatabaseError: as `transact`; CommitUnknown only after several tries.
     """
     payload = _checked_payload(submission.payload, payload_bytes_max)
-    request_hash = _hash(f"{submission.type}\n{payload}")
-    request_key = request_hash if submission.key is None else _hash(f"key\n{submission.key}")
-    task_id = entropy.identifier()
+    request_hash = _request_hash(submission, payload)
     values = {
-        "id": task_id,
+        "id": entropy.identifier(),
         "user_id": submission.user_id,
         "type": submission.type,
         "priority": submission.priority,
-        "request_key": request_key,
+        "request_key": request_hash if submission.key is None else _hash(f"key\n{submission.key}"),
         "request_hash": request_hash,
         "payload": payload,
         "trace_id": submission.trace_id or entropy.identifier(),
     }
 
-    def work(connection: Connection) -> Task:
-        task = store.find_by_key(connection, submission.user_id, request_key)
+    def look(connection: Connection) -> Task | None:
+        return store.find_by_key(connection, submission.user_id, str(values["request_key"]))
+
+    def look_or_create(connection: Connection) -> Task:
+        task = look(connection)
         if task is None:
             store.insert_accepted(connection, values, deadline_s=submission.deadline_s, actor=actor)
-            outbox.put(connection, task_id, work_queue, trace_id=str(values["trace_id"]))
-            task = store.find(connection, task_id)
+            outbox.put(connection, str(values["id"]), work_queue, trace_id=str(values["trace_id"]))
+            task = store.find(connection, str(values["id"]))
         assert task is not None, "a row just inserted is there"
         return task
 
-    task = _submitted_once(engine, work)
+    task = read(engine, look)
+    if task is None:
+        admit()
+        task = _once(engine, look_or_create)
     if task.request_hash != request_hash:
         raise KeyConflict(task.id)
-    return Submitted(task, created=task.id == task_id)
+    return Submitted(task, created=task.id == values["id"])
 
 
-def _submitted_once(engine: Engine, work: Callable[[Connection], Task]) -> Task:
-    for attempt in range(1, TRIES_MAX + 1):
+def _once(engine: Engine, look_or_create: Callable[[Connection], Task]) -> Task:
+    unknown: CommitUnknown | None = None
+    for _ in range(TRIES_MAX):
         try:
-            return transact(engine, work)
-        except IntegrityError as error:
-            # Another submission with this key came in between the look and the insert: the next look finds its task.
-            if attempt == TRIES_MAX:
-                raise DatabaseUnavailable("the same key is being submitted over and over") from error
-        except CommitUnknown:
-            if attempt == TRIES_MAX:
-                raise
-    raise AssertionError("the last try either returned or raised")
+            return transact(engine, look_or_create)
+        except CommitUnknown as error:
+            unknown = error
+        except DatabaseUnavailable as error:
+            if unknown is not None:
+                raise unknown from error  # this try did nothing, but an earlier one may have created the task
+            raise
+        except IntegrityError:
+            continue  # another submission with this key came in between the look and the insert: the next look finds its task
+    raise unknown or DatabaseUnavailable("the same key is being submitted over and over")
+
+
+def _request_hash(submission: Submission, payload: str) -> str:
+    """The same for the same request: all that decides what is run, when and until when."""
+    rest = store.document([submission.type, submission.priority, submission.deadline_s])
+    return _hash(f"request\n{rest}\n{payload}")
 
 
 def _checked_payload(payload: Mapping[str, object], payload_bytes_max: int) -> str:

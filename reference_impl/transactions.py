@@ -30,9 +30,25 @@ def transact(engine: Engine, work: Callable[[Connection], T]) -> T:
         DatabaseUnavailable: nothing was committed.
         CommitUnknown: the commit was sent, its answer never came. What follows must be safe either way.
     """
+    return _repeated(engine, work, _commit)
+
+
+def read(engine: Engine, work: Callable[[Connection], T]) -> T:
+    """What `work` returns, which only looks: nothing is committed, so nothing can be unknown.
+
+    Raises:
+        DatabaseUnavailable: it could not be read.
+    """
+    return _repeated(engine, work, _look)
+
+
+def _repeated(
+    engine: Engine, work: Callable[[Connection], T], once: Callable[[Connection, Callable[[Connection], T]], T]
+) -> T:
     for attempt in range(1, TRIES_MAX + 1):
         try:
-            return _once(engine, work)
+            with engine.connect() as connection:
+                return once(connection, work)
         except PoolTimeout as error:
             raise DatabaseUnavailable(_why(error)) from error
         except (OperationalError, InterfaceError, InternalError) as error:
@@ -41,24 +57,30 @@ def transact(engine: Engine, work: Callable[[Connection], T]) -> T:
     raise AssertionError("the last try either returned or raised")
 
 
-def _once(engine: Engine, work: Callable[[Connection], T]) -> T:
-    with engine.connect() as connection:
-        transaction = connection.begin()
-        try:
-            result = work(connection)
-        except BaseException:
-            # Whatever it was, this transaction must not live on in a pooled connection.
-            _roll_back(connection)
+def _commit(connection: Connection, work: Callable[[Connection], T]) -> T:
+    transaction = connection.begin()
+    try:
+        result = work(connection)
+    except BaseException:
+        # Whatever it was, this transaction must not live on in a pooled connection.
+        _roll_back(connection)
+        raise
+    try:
+        transaction.commit()
+    except DBAPIError as error:
+        _roll_back(connection)
+        if _is_undone(error):
             raise
-        try:
-            transaction.commit()
-        except DBAPIError as error:
-            # A server that answers a commit with an error has not committed; one that does not answer may have.
-            _roll_back(connection)
-            if _code(error) in _ROLLED_BACK or "database is locked" in str(error.orig):
-                raise
-            raise CommitUnknown(_why(error)) from error
-        return result
+        # The answer was lost, or is one of those (a killed session, a server on its way down) that also come after a commit.
+        raise CommitUnknown(_why(error)) from error
+    return result
+
+
+def _look(connection: Connection, work: Callable[[Connection], T]) -> T:
+    try:
+        return work(connection)
+    finally:
+        _roll_back(connection)
 
 
 def _roll_back(connection: Connection) -> None:
@@ -73,9 +95,14 @@ def _code(error: DBAPIError) -> int | None:
     return arguments[0] if arguments and isinstance(arguments[0], int) else None
 
 
+def _is_undone(error: DBAPIError) -> bool:
+    """Whether the server said that it has not done it, in words that leave no doubt."""
+    return _code(error) in _ROLLED_BACK or "database is locked" in str(error.orig)
+
+
 def _may_heal(error: DBAPIError) -> bool:
     """Whether a fresh try may go better: undone by the server, or the connection broke before the commit was sent."""
-    return _code(error) in _ROLLED_BACK or error.connection_invalidated or "database is locked" in str(error.orig)
+    return _is_undone(error) or error.connection_invalidated
 
 
 def _why(error: BaseException) -> str:

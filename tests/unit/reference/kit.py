@@ -1,5 +1,6 @@
 """What the tests of the reference share: a clock that moves only when told, names in order, a database on a file, and who does what."""
 
+import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from reference_impl.settings import Settings
 from reference_impl.settlement import Settled
 from reference_impl.submission import Submission, submit
 from reference_impl.task import Claim, Task
-from reference_impl.transactions import transact
+from reference_impl.transactions import read, transact
 from reference_impl.worker import Worker, WorkerOptions
 
 SETTINGS = Settings(
@@ -217,13 +218,13 @@ class World:
 
     def find(self, task: Task) -> Task:
         """The task as it is now."""
-        found = transact(self.engine, lambda connection: store.find(connection, task.id))
+        found = read(self.engine, lambda connection: store.find(connection, task.id))
         assert found is not None
         return found
 
     def trail(self, task: Task) -> list[str]:
         """The states that the task has been in."""
-        rows = transact(self.engine, lambda connection: store.transitions(connection, task.id))
+        rows = read(self.engine, lambda connection: store.transitions(connection, task.id))
         assert [row["from_status"] for row in rows] == [None, *[row["to_status"] for row in rows[:-1]]]
         return [row["to_status"] for row in rows]
 
@@ -245,3 +246,26 @@ class World:
     def pending(self) -> list[int]:
         """Ids of the outbox rows that are not sent."""
         return [row.id for row in self.outbox(status=outbox.PENDING)]
+
+
+class CommitReplies:
+    """Loses the answers to commits: `lose(True)`: the next is committed, `lose(False)`: it is not; nobody is told either way."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._commit = engine.dialect.do_commit
+        self._losses: list[bool] = []
+        self.lost = 0
+        engine.dialect.do_commit = self._do_commit  # type: ignore[method-assign]
+
+    def lose(self, *committed: bool) -> None:
+        self._losses += committed
+
+    def _do_commit(self, connection: Any) -> None:
+        if not self._losses:
+            self._commit(connection)
+            return
+        self.lost += 1
+        if self._losses.pop(0):
+            self._commit(connection)
+        raise sqlite3.OperationalError("the connection broke")
