@@ -24,8 +24,9 @@ from scenarios.events import Event
 from scenarios.history import History, Malformed, Recorded
 from scenarios.ordinary import Ordinary
 from scenarios.policy import Policy
-from scenarios.reading import NO_EVENT, SECOND_FINAL, is_packed, open_history, went_back
+from scenarios.reading import LINE_BYTES_MAX, NO_EVENT, SECOND_FINAL, is_packed, open_history, went_back
 
+SEARCHED_BYTES = 16 * 2**20
 PART_BYTES_MIN = 8 * 2**20
 """It does not pay to give less to a process of its own."""
 
@@ -48,7 +49,7 @@ def sieve(files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = (), pa
     """
     with tempfile.TemporaryDirectory(prefix="tasklab-sieve-") as scratch:
         account = Path(scratch) / "final.json"
-        account_bytes = _copy_last_final(files, account)
+        account_bytes = _copy_final(files, account)
         with closing(Lives(files, Path(scratch), object_bytes_max=account_bytes)) as lives:
             can_list_done = account_bytes == 0 or lives.list_final(account, account_bytes)
             odd, ordinary = lives.sort(policy, keep=keep, can_list_done=can_list_done)
@@ -63,38 +64,41 @@ def sieve(files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = (), pa
     return Sieved(recorded, ordinary)
 
 
-def _copy_last_final(files: Sequence[Path], into: Path) -> int:
+def _copy_final(files: Sequence[Path], into: Path) -> int:
     """Copy the line of a `final` event; its length, 0 where there is none. (A second one is malformed, and found later.)"""
-    for file in files:
-        if file.stat().st_size == 0:
-            continue
-        line = _find_final_in_stream(file) if is_packed(file) else _find_final(file)
-        if line:
-            into.write_bytes(line)
-            return len(line)
+    for search in (_final_at_the_end, _final_anywhere):
+        for file in files:
+            line = search(file)
+            if line:
+                into.write_bytes(line)
+                return len(line)
     return 0
 
 
-def _find_final(file: Path) -> bytes:
-    """From the end of the file, for that is where it mostly is."""
+def _final_at_the_end(file: Path) -> bytes:
+    """The last line, if it is one: that is where it mostly is. Empty of a packed file, whose end cannot be read by itself."""
+    size = file.stat().st_size
+    if size == 0 or is_packed(file):
+        return b""
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        place = content.rfind(b'"final"')
-        while place >= 0:
-            begin = content.rfind(b"\n", 0, place) + 1
-            end = content.find(b"\n", place)
-            line = content[begin : end if end >= 0 else len(content)]
-            if _is_final(line):
-                return line
-            place = content.rfind(b'"final"', 0, begin)
+        begin = content.rfind(b"\n", 0, size - 1) + 1
+        line = content[begin:] if size - begin < LINE_BYTES_MAX else b""
+    return line if _is_final(line) else b""
+
+
+def _final_anywhere(file: Path) -> bytes:
+    with open_history(file) as stream:
+        while block := stream.read(SEARCHED_BYTES):
+            block += stream.readline(LINE_BYTES_MAX)
+            if b'"final"' in block:
+                found = next(filter(_is_final, block.splitlines()), b"")
+                if found:
+                    return found
     return b""
 
 
-def _find_final_in_stream(file: Path) -> bytes:
-    with open_history(file) as stream:
-        return next(filter(_is_final, stream), b"")
-
-
 def _is_final(line: bytes) -> bool:
+    """Whether a line is the account: told by its name only, for all of it is checked when it is read."""
     try:
         return b'"final"' in line and _decode_name(line).event == "final"
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
