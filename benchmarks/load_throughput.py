@@ -10,8 +10,9 @@ import tempfile
 from pathlib import Path
 
 from loadtests.arrivals import LoadPlan
-from loadtests.figures import LoadFigures, Percentiles
+from loadtests.figures import is_as_planned
 from scenarios.lookup import find_system
+from scenarios.rundir import LoadFigures, Percentiles
 from tasklab.commands.load import run_load
 from tasklab.commands.output import Progress
 from tasklab.commands.worlds import EnvironmentName, make_environment
@@ -47,7 +48,7 @@ def main() -> None:
 def is_sustained(figures: LoadFigures) -> bool:
     """Whether the system kept up with the load."""
     complete = figures.acknowledged == figures.planned and not figures.without_effect
-    return figures.as_planned and complete and figures.backlog <= figures.planned_per_s * BACKLOG_MAX_S
+    return is_as_planned(figures) and complete and figures.backlog <= figures.planned_per_s * BACKLOG_MAX_S
 
 
 def _row(figures: LoadFigures, exit_code: int, *, carried: bool) -> str:

@@ -3,55 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from loadtests.arrivals import LoadPlan
 from loadtests.handing_over import HISTORY_FILE, Line, decode_line
 from scenarios.history import NS_PER_S
+from scenarios.rundir import LoadFigures, Percentiles
 
 OUTSIDE_FILE = "history.outside.jsonl"
 ON_TIME_S = 0.1
 """How late a submission may leave the generator and still count as sent when it was planned."""
 ON_TIME_SHARE_MIN = 0.95
 """Of the planned submissions; with less, the load was not the one that was asked for."""
-
-
-class Percentiles(msgspec.Struct, frozen=True):
-    """Seconds that half, 95 and 99 of a hundred did not exceed, and the longest; nearest rank, nothing interpolated."""
-
-    p50_s: float
-    p95_s: float
-    p99_s: float
-    max_s: float
-
-
-class LoadFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts are of tasks; times count from the instant at which a submission was due, not from when it was sent.
-
-    `answers`: until the answer (where none came, until the generator gave up, so that a frozen system is seen). `effects`: until the
-    first accepted effect, of those tasks that had one; the acknowledged without are `without_effect`. `backlog`: tasks acknowledged and
-    without effect at the planned end of the load. `caught_up_s`: from then to the last first effect (negative: none was open).
-    """
-
-    planned: int
-    sent: int
-    on_time: int
-    acknowledged: int
-    refused: int
-    unknown: int
-    planned_per_s: float
-    offered_per_s: float
-    latest_s: float
-    answers: Percentiles | None
-    effects: Percentiles | None
-    without_effect: int
-    backlog: int
-    caught_up_s: float
-
-    @property
-    def as_planned(self) -> bool:
-        """Whether the load was the one that was asked for."""
-        return self.on_time >= ON_TIME_SHARE_MIN * self.planned
 
 
 def figures_of(directory: Path, plan: LoadPlan) -> LoadFigures:
@@ -86,6 +47,11 @@ def figures_of(directory: Path, plan: LoadPlan) -> LoadFigures:
         ),
         caught_up_s=round((max(reached, default=end_ns) - end_ns) / NS_PER_S, 3),
     )
+
+
+def is_as_planned(figures: LoadFigures) -> bool:
+    """Whether the load was the one that was asked for."""
+    return figures.on_time >= ON_TIME_SHARE_MIN * figures.planned
 
 
 def lag_s(line: Line) -> float:

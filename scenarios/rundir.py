@@ -25,7 +25,9 @@ __all__ = [
     "VERDICTS_FILE",
     "Live",
     "LiveFault",
+    "LoadFigures",
     "Malformed",
+    "Percentiles",
     "Recorded",
     "RunDirectory",
     "RunFacts",
@@ -55,6 +57,39 @@ class Strike(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     problem: str = ""
 
 
+class Percentiles(msgspec.Struct, frozen=True):
+    """Of some times: seconds that half, 95 and 99 of a hundred did not exceed, and the longest; nearest rank, nothing interpolated."""
+
+    p50_s: float
+    p95_s: float
+    p99_s: float
+    max_s: float
+
+
+class LoadFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What a load test measured. Counts are of tasks; times count from the instant at which a submission was due, not sent.
+
+    `answers`: until the answer (where none came, until the generator gave up, so that a frozen system is seen). `effects`: until the
+    first accepted effect, of those tasks that had one; the acknowledged without are `without_effect`. `backlog`: tasks acknowledged and
+    without effect at the planned end of the load. `caught_up_s`: from then to the last first effect (negative: none was open).
+    """
+
+    planned: int
+    sent: int
+    on_time: int
+    acknowledged: int
+    refused: int
+    unknown: int
+    planned_per_s: float
+    offered_per_s: float
+    latest_s: float
+    answers: Percentiles | None
+    effects: Percentiles | None
+    without_effect: int
+    backlog: int
+    caught_up_s: float
+
+
 class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The content of run.json."""
 
@@ -76,7 +111,7 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     phases_ns: dict[str, int] = msgspec.field(default_factory=dict)
     strikes: list[Strike] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
-    load: dict[str, object] = msgspec.field(default_factory=dict)
+    load: LoadFigures | None = None
     finished: bool = False
 
 

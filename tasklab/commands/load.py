@@ -15,8 +15,7 @@ from tasklab.commands.worlds import EnvironmentName, make_environment
 if TYPE_CHECKING:
     from chaos.environment import Environment
     from loadtests.arrivals import LoadPlan
-    from loadtests.figures import LoadFigures, Percentiles
-    from scenarios.rundir import RunDirectory
+    from scenarios.rundir import LoadFigures, Percentiles, RunDirectory
     from scenarios.scenario import Scenario
     from scenarios.system import System
     from tasklab.commands.load_driver import Page
@@ -166,12 +165,10 @@ def _keep(directory: "RunDirectory", figures: "LoadFigures") -> None:
 
     A system that still gets new tasks has not been left alone to recover: its time counts from when the load was over.
     """
-    import msgspec
-
     from loadtests.handing_over import read_marks
 
     facts = directory.read_facts()
-    facts.load = msgspec.to_builtins(figures)
+    facts.load = figures
     marks = read_marks(directory.path)
     healed_ns = max((strike.healed_ns for strike in facts.strikes if strike.healed_ns is not None), default=None)
     budget_s = facts.policy.get("budget_s")

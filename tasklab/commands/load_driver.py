@@ -10,7 +10,7 @@ from chaos.environment import Process, ProcessSpec
 from chaos.errors import ProcessFailed
 from chaos.ports import is_refused
 from loadtests.arrivals import LoadPlan
-from loadtests.figures import ON_TIME_S, figures_of
+from loadtests.figures import ON_TIME_S, figures_of, is_as_planned
 from loadtests.handing_over import HISTORY_FILE, Line, decode_line, read_marks
 from scenarios.errors import RunFailed
 from scenarios.live import LiveFigures
@@ -140,7 +140,7 @@ class LocustDriver:
     def problems(self) -> Sequence[str]:
         """See scenarios.driver.Driver: a load that was not the one asked for proves nothing about it."""
         figures = figures_of(self._directory, self._plan)
-        if figures.as_planned:
+        if is_as_planned(figures):
             return ()
         return (
             f"the load was not the one asked for: {figures.on_time} of {figures.planned} planned submissions "

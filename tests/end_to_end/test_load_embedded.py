@@ -4,6 +4,7 @@ import signal
 import threading
 from pathlib import Path
 
+import msgspec
 from freezes import FROZEN_S
 from loads import Lab, left_of, load
 
@@ -22,7 +23,7 @@ def test_a_load_is_an_ordinary_run_judged_by_the_same_judges(tmp_path: Path) -> 
     assert ended.said["account"]["done"] == 41  # with the warm-up
     facts = ended.directory.read_facts()
     assert facts.repeat == "tasklab load --rate 20 --duration 2 --system reference --environment embedded --seed 3"
-    assert facts.load == ended.load
+    assert msgspec.to_builtins(facts.load) == ended.load
     assert judge_path(ended.directory.path).judgement.exit_code == 0
     assert left_of(tmp_path) == []
 
