@@ -44,32 +44,43 @@ class Unobserved:
 
 
 @dataclass(frozen=True, slots=True)
+class Kinds:
+    """The classes that the loops are made of: a variant of the system puts its own in their place."""
+
+    relay: type[Relay] = Relay
+    worker: type[Worker] = Worker
+    rescuer: type[Rescuer] = Rescuer
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
-    """What one process is made of, whatever its role."""
+    """What one process is made of, whatever its role. Whoever has other seams than `assemble` chooses makes it directly."""
 
     settings: Settings
     runtime: Runtime
-    stop: StopEvent
     engine: Engine
     broker: Broker
     cache: Cache
     metrics: Metrics
+    handler_of: Callable[[str], Handler | None]
+    leader_jobs: Sequence[LeaderJob] = ()
+    kinds: Kinds = Kinds()
 
 
-def assemble(settings: Settings, *, role: str) -> Parts:
+def assemble(settings: Settings, stop: StopEvent, *, role: str) -> Parts:
     """The parts for a process of that role; connects to nothing yet."""
     entropy = SystemEntropy()
-    stop = StopEvent()
     name = settings.name or f"{role}-{entropy.identifier()}"
     runtime = Runtime(name, SystemClock(), entropy, stop, _observer(settings.observer))
     return Parts(
         settings=settings,
         runtime=runtime,
-        stop=stop,
         engine=open_database(settings),
         broker=_open_broker(settings, name),
         cache=_open_cache(settings),
         metrics=Metrics(),
+        handler_of=_handlers(settings.handlers),
+        leader_jobs=_load(settings.leader_jobs) if settings.leader_jobs else (),
     )
 
 
@@ -119,7 +130,7 @@ def topology(settings: Settings) -> Topology:
 def build_relay(parts: Parts) -> Relay:
     """The outbox relay of this process."""
     settings = parts.settings
-    return Relay(
+    return parts.kinds.relay(
         parts.runtime,
         parts.engine,
         parts.broker,
@@ -142,13 +153,12 @@ def build_worker(parts: Parts, held: HeldClaims) -> Worker:
         result_bytes_max=settings.result_bytes_max,
         progress_expiry_s=settings.progress_expiry_s,
     )
-    handler_of = _handlers(settings.handlers)
-    return Worker(
+    return parts.kinds.worker(
         parts.runtime,
         parts.engine,
         parts.broker,
         parts.cache,
-        handler_of,
+        parts.handler_of,
         held,
         parts.metrics,
         topology(settings),
@@ -168,8 +178,9 @@ def build_rescuer(parts: Parts) -> Rescuer:
         undelivered_after_s=settings.undelivered_after_s,
         outbox_kept_s=settings.outbox_kept_s,
     )
-    jobs: Sequence[LeaderJob] = _load(settings.leader_jobs) if settings.leader_jobs else ()
-    return Rescuer(parts.runtime, parts.engine, parts.cache, jobs, parts.metrics, topology(settings), options)
+    return parts.kinds.rescuer(
+        parts.runtime, parts.engine, parts.cache, parts.leader_jobs, parts.metrics, topology(settings), options
+    )
 
 
 def _handlers(place: str) -> Callable[[str], Handler | None]:

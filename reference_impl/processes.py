@@ -1,36 +1,32 @@
 """The processes of the system, each a role: which loops it runs, and how it comes to a graceful end (R30)."""
 
-from collections.abc import Callable
-from dataclasses import replace
-
 import structlog
 
 from reference_impl import outbox
 from reference_impl.adapters.system import Loops, StopEvent, stop_on_signals
-from reference_impl.bootstrap import Parts, assemble, build_relay, build_rescuer, build_worker
-from reference_impl.lease import HeldClaims, run_heartbeat
+from reference_impl.bootstrap import Parts, assemble
+from reference_impl.loops import loops_of
 from reference_impl.settings import Settings
 from reference_impl.transactions import transact
 
 ROLES = ("api", "relay", "worker", "rescuer", "embedded", "migrate")
 
-Loop = tuple[str, Callable[[], None]]
-
 
 def run_role(role: str, settings: Settings) -> int:
     """Run one process until SIGTERM or SIGINT; its exit code. A second signal, like a kill, is just a crash."""
-    parts = assemble(settings, role=role)
+    stop = StopEvent()
+    parts = assemble(settings, stop, role=role)
     if role == "migrate":
         _migrate(parts)
         return 0
-    stop_on_signals(parts.stop)
+    stop_on_signals(stop)
     log = structlog.get_logger().bind(role=role, name=parts.runtime.name)
     if role == "embedded":
         _migrate(parts)
         transact(parts.engine, outbox.revive_waiting)  # a queue in memory is empty after a restart
     log.info("started")
     try:
-        _run(role, parts)
+        _run(role, parts, stop)
     finally:
         parts.broker.close()
         parts.engine.dispose()
@@ -38,25 +34,15 @@ def run_role(role: str, settings: Settings) -> int:
     return 0
 
 
-def _run(role: str, parts: Parts) -> None:
-    held = HeldClaims()
+def _run(role: str, parts: Parts, stop: StopEvent) -> None:
     slots_ended = StopEvent()
-    working: list[Loop] = []
-    serving: list[Loop] = []
-    if role in {"worker", "embedded"}:
-        worker = build_worker(parts, held)
-        working += [(f"slot {number}", worker.run_slot) for number in range(1, parts.settings.worker_slots + 1)]
-        serving.append(("heartbeat", lambda: _beat(parts, held, slots_ended)))
-    if role in {"relay", "embedded"}:
-        working.append(("relay", build_relay(parts).run))
-    if role in {"rescuer", "embedded"}:
-        working.append(("rescuer", build_rescuer(parts).run))
+    working, serving = loops_of(role, parts, slots_ended)
     if role in {"api", "embedded"}:
-        working.append(("api", lambda: _serve_api(parts)))
-    workers, heart = Loops(parts.stop), Loops(parts.stop)
+        working.append(("api", lambda: _serve_api(parts, stop)))
+    workers, heart = Loops(stop), Loops(stop)
     heart.start(serving)
     workers.start(working)
-    parts.stop.await_request()
+    stop.await_request()
     try:
         workers.join(parts.settings.drain_s)
     finally:
@@ -64,12 +50,7 @@ def _run(role: str, parts: Parts) -> None:
     heart.join(parts.settings.heartbeat_s)
 
 
-def _beat(parts: Parts, held: HeldClaims, slots_ended: StopEvent) -> None:
-    runtime = replace(parts.runtime, stop=slots_ended)
-    run_heartbeat(runtime, parts.engine, held, every_s=parts.settings.heartbeat_s, lease_s=parts.settings.lease_s)
-
-
-def _serve_api(parts: Parts) -> None:
+def _serve_api(parts: Parts, stop: StopEvent) -> None:
     import uvicorn
 
     from reference_impl.api import create_app
@@ -81,9 +62,9 @@ def _serve_api(parts: Parts) -> None:
     )
     server = uvicorn.Server(config)
     # uvicorn installs no signal handlers outside the main thread; it looks at this flag several times a second.
-    serving = Loops(parts.stop)
+    serving = Loops(stop)
     serving.start([("uvicorn", server.run)])
-    parts.stop.await_request()
+    stop.await_request()
     server.should_exit = True
     serving.join(parts.settings.drain_s)
 

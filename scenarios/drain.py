@@ -47,7 +47,7 @@ def drain(
         took_s = now_s - began_s
         if account != last or outside.quiet_s() < LOOK_S:
             last, moved_s = account, now_s
-        if _all_ended(account, outcomes):
+        if all_ended(account, outcomes):
             ended_since_s = ended_since_s or now_s
             if now_s - ended_since_s >= SETTLED_S:
                 return Drained(account, True, "every acknowledged task has ended", took_s)
@@ -61,7 +61,7 @@ def drain(
         time.sleep(max(LOOK_S, (now_s - asked_s) * (1 / READ_SHARE_MAX - 1)))
 
 
-def _all_ended(account: Account, outcomes: Mapping[str, str]) -> bool:
+def all_ended(account: Account, outcomes: Mapping[str, str]) -> bool:
     """Whether every acknowledged task is in a final list, and none, acknowledged or not, is pending."""
     if account.pending:
         return False

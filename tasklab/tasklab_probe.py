@@ -172,19 +172,25 @@ class Probe:
     ) -> None:
         tries = self.outside.arrive("attempt", task)
         work_s = float(payload.get("work_s", 0.0))
-        time.sleep(work_s / 2)  # the work: half before the report, half after
+        self._rest(work_s / 2)  # the work: half before the report, half after
         if report is not None:
             self.record("progress", task=task, attempt=attempt, percent=50)
             report("half-way", 50)
-        time.sleep(work_s / 2)
+        self._rest(work_s / 2)
         outcomes = payload.get("outcomes") or ()
         outcome = outcomes[tries - 1] if tries <= len(outcomes) else "ok"
         if outcome == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
+            self._die()
         if outcome != "ok":
             raise TaskError(outcome, task)
         for step in range(1, int(payload.get("steps", 1)) + 1):
             self.outside.effect(task, step=step, attempt=attempt, key=key and key + ":" + str(step), fence=fence)
+
+    def _rest(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def _die(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 _probe: Optional[Probe] = None

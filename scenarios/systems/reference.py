@@ -1,26 +1,28 @@
 """The reference task system as a system under test: it claims to keep every promise that is judged so far."""
 
-import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Connection
 
 from chaos.environment import ProcessSpec, ServiceName, Services
 from reference_impl.bootstrap import open_database
-from reference_impl.schema import audit, dead_letters, tasks
 from reference_impl.settings import Settings, environment_of
-from reference_impl.task import TaskState
 from scenarios.guarantees import Guarantee
 from scenarios.history import Event
 from scenarios.policy import Policy
 from scenarios.system import Account, Client, Handlers, Pace
 from scenarios.systems.http_client import HttpClient
+from scenarios.systems.reference_rows import account_of, trail_of
+
+if TYPE_CHECKING:
+    from scenarios.systems.reference_simulated import ReferenceSimulation
+
+T = TypeVar("T")
 
 INSIDE = "scenarios.systems.reference_inside"
-US_TO_NS = 1000
 
 # Small enough for a scenario of seconds, each with a margin over what it guards (reference_impl.settings says which).
 LAB = Settings(
@@ -43,14 +45,6 @@ LAB = Settings(
     new_tasks_per_minute=1000,
     drain_s=3.0,
 )
-
-LISTS = {
-    TaskState.SUCCEEDED: "done",
-    TaskState.DEAD: "dead",
-    TaskState.FAILED: "dead",
-    TaskState.CANCELLED: "cancelled",
-    TaskState.EXPIRED: "expired",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +101,7 @@ class Reference:
 
     def embedded_processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
         """Everything in one process, on a SQLite file."""
-        settings = _change(
+        settings = replace_settings(
             self.settings,
             name="embedded",
             database_url=_database_url(services),
@@ -130,20 +124,17 @@ class Reference:
 
     def account(self, services: Services) -> Account:
         """The task rows, by state."""
-        lists: dict[str, list[str]] = {name: [] for name in ("done", "dead", "cancelled", "expired", "pending")}
-        for row in _rows(services, select(tasks.c.payload, tasks.c.status)):
-            lists[LISTS.get(TaskState(row.status), "pending")].append(_task(row.payload))
-        return Account(**{name: tuple(sorted(names)) for name, names in lists.items()})
+        return _read(services, account_of)
 
     def trail(self, services: Services) -> Sequence[Event]:
         """The audit table, and the dead letters."""
-        moves = _rows(
-            services, select(audit, tasks.c.payload).join(tasks, tasks.c.id == audit.c.task_id).order_by(audit.c.id)
-        )
-        letters = _rows(
-            services, select(dead_letters, tasks.c.payload).join(tasks, tasks.c.id == dead_letters.c.task_id)
-        )
-        return [*map(_state_event, moves), *map(_dead_event, letters)]
+        return _read(services, trail_of)
+
+    def simulation(self) -> "ReferenceSimulation":
+        """The same processes on simulated seams."""
+        from scenarios.systems.reference_simulated import ReferenceSimulation
+
+        return ReferenceSimulation()
 
     def _process(
         self, name: str, role: str, services: Services, handlers: Handlers, *, runs_once: bool = False
@@ -152,7 +143,7 @@ class Reference:
         assert world.mysql is not None, "the environment offers what the system needs"
         assert world.redis is not None, "the environment offers what the system needs"
         assert world.rabbitmq is not None, "the environment offers what the system needs"
-        settings = _change(
+        settings = replace_settings(
             self.settings,
             name=name,
             database_url=world.mysql.url,
@@ -171,7 +162,8 @@ def _argv(role: str) -> list[str]:
     return [sys.executable, "-m", "reference_impl", role]
 
 
-def _change(settings: Settings, **changes: Any) -> Settings:
+def replace_settings(settings: Settings, **changes: Any) -> Settings:
+    """The settings with some of them changed."""
     return Settings(**{**{name: getattr(settings, name) for name in settings.__struct_fields__}, **changes})
 
 
@@ -179,43 +171,14 @@ def _database_url(services: Services) -> str:
     return services.mysql.url if services.mysql else f"sqlite:///{services.directory / 'reference.db'}"
 
 
-def _rows(services: Services, statement: Any) -> Sequence[Any]:
+def _read(services: Services, look: Callable[[Connection], T]) -> T:
     """Through an engine of the lab's own, so that no pool of the system under test is touched."""
-    engine: Engine = open_database(Settings(database_url=_database_url(services), pool_size=1))
+    engine = open_database(Settings(database_url=_database_url(services), pool_size=1))
     try:
         with engine.connect() as connection:
-            return connection.execute(statement).all()
+            return look(connection)
     finally:
         engine.dispose()
-
-
-def _task(payload: str) -> str:
-    return str(json.loads(payload)["task"])
-
-
-def _state_event(row: Any) -> Event:
-    return Event(
-        event="state",
-        actor="database",
-        t_ns=row.at_us * US_TO_NS,
-        task=_task(row.payload),
-        from_=row.from_status,
-        to=row.to_status,
-        fence=row.fence,
-        attempt=row.attempt,
-        detail=row.actor,
-    )
-
-
-def _dead_event(row: Any) -> Event:
-    return Event(
-        event="dead",
-        actor="database",
-        t_ns=row.created_us * US_TO_NS,
-        task=_task(row.payload),
-        attempts=row.attempts,
-        reason=row.reason,
-    )
 
 
 system = Reference()

@@ -28,7 +28,7 @@ from scenarios.history import Event, History, Recorded, event_from
 from scenarios.judge import Judgement, judge
 from scenarios.outside import Ledger, Request
 from scenarios.policy import Policy
-from scenarios.systems.reference import LISTS
+from scenarios.systems.reference_rows import LISTS
 
 SETTINGS = Settings(
     lease_s=10.0, attempts_max=3, delay_min_s=2.0, sweep_s=1.0, lock_ttl_s=5.0, undelivered_after_s=60.0

@@ -1,0 +1,191 @@
+"""Redis as few atomic operations: a primary, a replica that follows after a while, and a failover that loses what had not got there."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from chaos.simulation.network import Line, LineCut, Service
+from chaos.simulation.scheduler import Scheduler
+
+T = TypeVar("T")
+
+NS_PER_MS = 1_000_000
+FOREVER_NS = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    value: object
+    expires_ns: int = FOREVER_NS
+
+
+class CacheServer(Service):
+    """Keys with expiry; every write reaches the replica `lag_ns` later. `epoch_ns`: its wall clock when the world began."""
+
+    def __init__(self, scheduler: Scheduler, *, epoch_ns: int, lag_ns: Callable[[], int]) -> None:
+        super().__init__("redis")
+        self._scheduler = scheduler
+        self._epoch_ns = epoch_ns
+        self._lag_ns = lag_ns
+        self._entries: dict[str, _Entry] = {}
+        self._replica: dict[str, _Entry] = {}
+        self._under_way: deque[tuple[int, str, _Entry | None]] = deque()
+
+    def get(self, key: str) -> object:
+        """The value, or None."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        if entry.expires_ns <= self._scheduler.now_ns:
+            self._write(key, None)
+            return None
+        return entry.value
+
+    def put(self, key: str, value: object, expiry_ms: int | None = None) -> None:
+        """Set it, for that long or for ever."""
+        expires_ns = FOREVER_NS if expiry_ms is None else self._scheduler.now_ns + expiry_ms * NS_PER_MS
+        self._write(key, _Entry(value, expires_ns))
+
+    def delete(self, key: str) -> None:
+        """Have it gone."""
+        self._write(key, None)
+
+    def ms_to_window_end(self, window_ms: int) -> int:
+        """Until the next multiple of `window_ms` of its wall clock."""
+        now_ms = (self._epoch_ns + self._scheduler.now_ns) // NS_PER_MS
+        return window_ms - now_ms % window_ms
+
+    def fail_over(self) -> None:
+        """The replica takes over, with what had reached it when the primary died."""
+        self._replicate()
+        self._entries = dict(self._replica)
+        self._under_way.clear()
+
+    def kill(self) -> None:
+        """What had not reached the replica by now never will."""
+        super().kill()
+        self._replicate()
+        self._under_way.clear()
+
+    def start(self) -> None:
+        """As before its death: its log of writes has everything."""
+        super().start()
+        self._replica = dict(self._entries)
+
+    def _write(self, key: str, entry: _Entry | None) -> None:
+        if entry is None:
+            self._entries.pop(key, None)
+        else:
+            self._entries[key] = entry
+        last_ns = self._under_way[-1][0] if self._under_way else 0
+        self._under_way.append((max(last_ns, self._scheduler.now_ns + self._lag_ns()), key, entry))
+        self._replicate()
+
+    def _replicate(self) -> None:
+        while self._under_way and self._under_way[0][0] <= self._scheduler.now_ns:
+            _, key, entry = self._under_way.popleft()
+            if entry is None:
+                self._replica.pop(key, None)
+            else:
+                self._replica[key] = entry
+
+
+class CacheWords(Protocol):
+    """What a system calls the cache's failure."""
+
+    def cache_unavailable(self, why: str) -> Exception:
+        """Redis did not answer; whether it acted is unknown."""
+
+
+class SimulatedCache:
+    """The port: each named operation is one round trip, and atomic."""
+
+    def __init__(self, server: CacheServer, line: Line, words: CacheWords, *, patience_ns: int) -> None:
+        self._server = server
+        self._line = line
+        self._words = words
+        self._patience_ns = patience_ns
+
+    def write_progress(self, task_id: str, fields: Mapping[str, str | int], *, expiry_s: float) -> None:
+        """Replace the progress of a task."""
+        kept = {name: str(value) for name, value in fields.items()}
+        self._ask("write progress", lambda: self._server.put(f"progress:{task_id}", kept, _ms(expiry_s)))
+
+    def read_progress(self, task_id: str) -> Mapping[str, str] | None:
+        """The progress of a task, or None."""
+        fields = self._ask("read progress", lambda: self._server.get(f"progress:{task_id}"))
+        return fields if isinstance(fields, dict) else None
+
+    def acquire_lock(self, name: str, owner: str, *, ttl_s: float, fence_above: int) -> int | None:
+        """Take the lock; its fence, or None if taken."""
+        server = self._server
+
+        def act() -> int | None:
+            if server.get(f"lock:{name}") is not None:
+                return None
+            last = server.get(f"fence:{name}")
+            fence = max(last if isinstance(last, int) else 0, fence_above) + 1
+            server.put(f"lock:{name}", owner, _ms(ttl_s))
+            server.put(f"fence:{name}", fence)
+            return fence
+
+        return self._ask("acquire lock", act)
+
+    def renew_lock(self, name: str, owner: str, *, ttl_s: float) -> bool:
+        """Hold it for another while, if it is still the owner's."""
+        server = self._server
+
+        def act() -> bool:
+            if server.get(f"lock:{name}") != owner:
+                return False
+            server.put(f"lock:{name}", owner, _ms(ttl_s))
+            return True
+
+        return self._ask("renew lock", act)
+
+    def release_lock(self, name: str, owner: str) -> bool:
+        """Give it up, if it is still the owner's."""
+        server = self._server
+
+        def act() -> bool:
+            if server.get(f"lock:{name}") != owner:
+                return False
+            server.delete(f"lock:{name}")
+            return True
+
+        return self._ask("release lock", act)
+
+    def delete_lock(self, name: str) -> None:
+        """A bare DEL, whoever owns it: what careful systems never do."""
+        self._ask("delete lock", lambda: self._server.delete(f"lock:{name}"))
+
+    def count_in_window(self, limit: str, subject: str, *, n_max: int, window_s: float) -> float | None:
+        """Count one more in the subject's present window; None: allowed, else seconds until the next."""
+        server = self._server
+
+        def act() -> float | None:
+            left_ms = server.ms_to_window_end(_ms(window_s))
+            key = f"limit:{limit}:{subject}"
+            count = server.get(key)
+            seen = count if isinstance(count, int) else 0
+            if seen >= n_max:
+                return left_ms / 1000
+            server.put(key, seen + 1, left_ms)
+            return None
+
+        return self._ask("count", act)
+
+    def ping(self) -> None:
+        """Answer."""
+        self._ask("ping", lambda: None)
+
+    def _ask(self, what: str, act: Callable[[], T]) -> T:
+        try:
+            return self._line.ask(what, act, patience_ns=self._patience_ns)
+        except LineCut as cut:
+            raise self._words.cache_unavailable(cut.how) from cut
+
+
+def _ms(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

@@ -1,0 +1,255 @@
+"""Fibers on a virtual clock: one thread, no real time. Blocking code runs in a fiber unchanged, and blocks nobody else."""
+
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+from greenlet import getcurrent, greenlet
+
+STEPS_MAX = 2_000_000
+"""A world that takes more steps than this goes round in circles."""
+
+
+class Died(BaseException):
+    """The process of this fiber is dead. Raised by everything that it asks for from then on, so that it does no more I/O."""
+
+
+class WorldStuck(BaseException):
+    """The world goes round in circles, or nothing can ever happen in it again. No code in it may catch this."""
+
+
+class Life:
+    """One incarnation of a process: the fibers that are paused together and die together.
+
+    `on_broken` is told when one of its fibers ends with an exception of its own.
+    """
+
+    __slots__ = ("_put_off", "alive", "fibers", "name", "on_broken", "paused")
+
+    def __init__(self, name: str, on_broken: Callable[["Fiber", Exception], None]) -> None:
+        self.name = name
+        self.alive = True
+        self.paused = False
+        self.fibers: list[Fiber] = []
+        self.on_broken = on_broken
+        self._put_off: list[tuple[Fiber, int]] = []
+
+
+class Fiber:
+    """One flow of control. `calls` counts what it asked of services; `woken` says how its last wait ended."""
+
+    __slots__ = ("body", "calls", "life", "name", "notes", "ticket", "woken")
+
+    def __init__(self, name: str, life: Life, body: Callable[[], None], hub: greenlet) -> None:
+        self.name = name
+        self.life = life
+        self.body = greenlet(body, hub)
+        self.ticket = 0
+        self.calls = 0
+        self.woken = False
+        self.notes: Any = None
+
+
+Waiters = list[tuple[Fiber, int]]
+"""Fibers that wait for something, each with the ticket it had when it began to."""
+
+
+class Scheduler:
+    """Runs what is due, in the order of time; what is due at the same time, in the order in which it was asked for.
+
+    A fiber that has to wait runs the next one itself, without a detour over the hub: one switch a step, and none if it is itself next.
+    """
+
+    def __init__(self, steps_max: int = STEPS_MAX) -> None:
+        self.now_ns = 0
+        self.steps = 0
+        self.current: Fiber | None = None
+        self._steps_max = steps_max
+        self._due: list[tuple[int, int, Fiber | Callable[[], None], int]] = []
+        self._order = 0
+        self._over = False
+        self._hub = getcurrent()
+        self._lives: list[Life] = []
+
+    def live(self, life: Life) -> Life:
+        """Take a process in, so that `close` ends it too."""
+        self._lives.append(life)
+        return life
+
+    def spawn(self, name: str, life: Life, target: Callable[[], object]) -> Fiber:
+        """A new fiber of that process, ready to run."""
+
+        def body() -> None:
+            try:
+                self._check(fiber)
+                target()
+            except Died:
+                pass
+            except Exception as error:  # noqa: BLE001 — the edge: what a fiber breaks with is its process's affair
+                if life.alive:
+                    life.on_broken(fiber, error)
+            if fiber in life.fibers:
+                life.fibers.remove(fiber)
+            fiber.ticket += 1  # whatever is still due for it is void
+
+        fiber = Fiber(name, life, body, self._hub)
+        life.fibers.append(fiber)
+        self._push(self.now_ns, fiber, fiber.ticket)
+        return fiber
+
+    def at(self, instant_ns: int, action: Callable[[], None]) -> None:
+        """Have something done then, outside every fiber. It must not block."""
+        self._push(max(instant_ns, self.now_ns), action, -1)
+
+    def rest(self, duration_ns: int) -> None:
+        """The current fiber rests.
+
+        Raises:
+            Died: its process died meanwhile.
+        """
+        fiber = self.current
+        assert fiber is not None, "only a fiber can rest"
+        until_ns = self.now_ns + duration_ns
+        due = self._due
+        if (not due or due[0][0] > until_ns) and not self._over and not fiber.life.paused:
+            self.now_ns = until_ns  # nothing else happens before: no need to go to sleep
+            self._count()
+            if not fiber.life.alive:
+                raise Died
+            return
+        fiber.ticket += 1
+        self._push(until_ns, fiber, fiber.ticket)
+        self._block(fiber)
+
+    def wait(self, waiters: Waiters, timeout_ns: int | None = None) -> bool:
+        """The current fiber waits until it is woken through `waiters`; False: the time was over first.
+
+        Raises:
+            Died: its process died meanwhile.
+        """
+        fiber = self.current
+        assert fiber is not None, "only a fiber can wait"
+        fiber.ticket += 1
+        fiber.woken = False
+        waiters.append((fiber, fiber.ticket))
+        if timeout_ns is not None:
+            self._push(self.now_ns + timeout_ns, fiber, fiber.ticket)
+        ticket = fiber.ticket
+        self._block(fiber)
+        if not fiber.woken:
+            waiters.remove((fiber, ticket))
+        return fiber.woken
+
+    def wake(self, waiters: Waiters) -> None:
+        """All who wait there may go on; the list is emptied."""
+        for fiber, ticket in waiters:
+            if fiber.ticket == ticket and not fiber.woken:
+                fiber.woken = True
+                fiber.ticket += 1
+                self._push(self.now_ns, fiber, fiber.ticket)
+        waiters.clear()
+
+    def kill(self, life: Life) -> None:
+        """The process is dead from now on: each of its fibers, wherever it waits, is told so once and does nothing any more."""
+        life.alive = False
+        life.paused = False
+        for fiber in life.fibers:
+            fiber.ticket += 1
+            self._push(self.now_ns, fiber, fiber.ticket)
+
+    def pause(self, life: Life) -> None:
+        """The process stands still; time goes on, and it will not know."""
+        life.paused = True
+
+    def resume(self, life: Life) -> None:
+        """It goes on, with whatever became due meanwhile."""
+        life.paused = False
+        put_off, life._put_off = life._put_off, []
+        for fiber, ticket in put_off:
+            self._push(self.now_ns, fiber, ticket)
+
+    def check_alive(self) -> Fiber:
+        """The current fiber, if its process is alive.
+
+        Raises:
+            Died: it is not.
+        """
+        fiber = self.current
+        assert fiber is not None, "only a fiber can ask for anything"
+        self._check(fiber)
+        return fiber
+
+    def run(self) -> None:
+        """Until somebody calls `end`.
+
+        Raises:
+            WorldStuck: nothing is left that could happen, or far too much does.
+        """
+        assert getcurrent() is self._hub, "the world is run from where it was made"
+        while not self._over:
+            fiber = self._next()
+            if fiber is not None:
+                self._switch(fiber)
+            elif not self._over:
+                raise WorldStuck("nothing is left that could happen")
+
+    def end(self) -> None:
+        """Have `run` return as soon as the current fiber waits or ends."""
+        self._over = True
+
+    def close(self) -> None:
+        """End every fiber that is left, so that none lingers in memory. Call it when `run` has returned, however it did."""
+        self._over = True
+        for life in self._lives:
+            life.alive = False
+            for fiber in list(life.fibers):
+                if fiber.body:  # it has begun
+                    self.current = fiber
+                    fiber.body.throw(Died)
+            life.fibers.clear()
+        self.current = None
+        self._due.clear()
+
+    def _push(self, instant_ns: int, what: Fiber | Callable[[], None], ticket: int) -> None:
+        self._order += 1
+        heapq.heappush(self._due, (instant_ns, self._order, what, ticket))
+
+    def _next(self) -> Fiber | None:
+        """The fiber that is to run next; actions that are due before it are done on the way. None: the end."""
+        due = self._due
+        while due and not self._over:
+            instant_ns, _, what, ticket = heapq.heappop(due)
+            if not isinstance(what, Fiber):
+                self.now_ns = instant_ns
+                self._count()
+                what()
+            elif what.ticket == ticket:
+                self.now_ns = instant_ns
+                if what.life.paused:
+                    what.life._put_off.append((what, ticket))
+                    continue
+                self._count()
+                return what
+        return None
+
+    def _block(self, fiber: Fiber) -> None:
+        following = self._next()
+        if following is None:
+            self._hub.switch()
+        elif following is not fiber:
+            self._switch(following)
+        self.current = fiber
+        self._check(fiber)
+
+    def _switch(self, fiber: Fiber) -> None:
+        self.current = fiber
+        fiber.body.switch()
+
+    def _check(self, fiber: Fiber) -> None:
+        if not fiber.life.alive:
+            raise Died
+
+    def _count(self) -> None:
+        self.steps += 1
+        if self.steps > self._steps_max:
+            raise WorldStuck(f"more than {self._steps_max} steps, at {self.now_ns / 1e9:.3f} s")

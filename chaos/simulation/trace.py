@@ -1,0 +1,33 @@
+"""What happened in a world, step by step: for its digest, by which two runs are compared, and for the story of a failure."""
+
+import hashlib
+from typing import NamedTuple
+
+
+class Step(NamedTuple):
+    """Something that took effect at `at_ns`: who asked for it, of which service, what, and (where stories are told) details."""
+
+    at_ns: int
+    fiber: str
+    service: str
+    what: str
+    subject: str
+
+
+class Trace:
+    """The steps of one world."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+
+    def note(self, at_ns: int, fiber: str, service: str, what: str, subject: str = "") -> None:
+        """One more step."""
+        self.steps.append(Step(at_ns, fiber, service, what, subject))
+
+    def digest(self) -> str:
+        """The same for two runs if and only if the same happened in both, in the same order and at the same instants."""
+        whole = hashlib.blake2b(digest_size=12)
+        for step in self.steps:
+            whole.update("\x1f".join(map(str, step)).encode())
+            whole.update(b"\x1e")
+        return whole.hexdigest()

@@ -1,0 +1,253 @@
+"""A simulated world: three services, processes on fibers, and the lines between them. What is in it is decided by what it is given."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Protocol, TypeVar
+
+from sqlalchemy import Engine
+
+from chaos.simulation.broker import BrokerServer
+from chaos.simulation.broker_client import BrokerWords, SimulatedBroker
+from chaos.simulation.cache import CacheServer, CacheWords, SimulatedCache
+from chaos.simulation.clock import EPOCH_NS, NeverStops, SimulatedClock, Skew, ns
+from chaos.simulation.database import DatabaseServer
+from chaos.simulation.delays import Delays
+from chaos.simulation.driver import Connection
+from chaos.simulation.entropy import SimulatedEntropy
+from chaos.simulation.mishaps import Cut, Mishap
+from chaos.simulation.network import Line, LineCut, Network, Service, Strike
+from chaos.simulation.pool import simulated_engine
+from chaos.simulation.scheduler import Fiber, Life, Scheduler, Waiters
+from chaos.simulation.statements import Tables
+from chaos.simulation.trace import Trace
+
+T = TypeVar("T")
+
+_NONE: Mapping[int, Mishap] = {}
+
+Loop = tuple[str, Callable[[], object]]
+
+
+class Words(BrokerWords, CacheWords, Protocol):
+    """The errors and answers of the system under test, which its plug-in knows and this package does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long a system waits: for an answer, and for a connection of its pool."""
+
+    io_timeout_s: float
+    pool_size: int
+    lock_wait_s: float = 50.0  # InnoDB's default
+
+
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """What one incarnation of a process is given of the world, in place of drivers, threads and clocks."""
+
+    name: str
+    clock: SimulatedClock
+    entropy: SimulatedEntropy
+    stop: NeverStops
+    engine: Engine
+    broker: SimulatedBroker
+    cache: SimulatedCache
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPlan:
+    """A process to be: `enter` makes of its seams the loops that run in it, each in a fiber, and the object that answers requests."""
+
+    name: str
+    role: str
+    enter: Callable[[Seams], tuple[Sequence[Loop], object]]
+
+
+@dataclass(slots=True, eq=False)
+class SimulatedProcess:
+    """A process, through all its incarnations."""
+
+    plan: ProcessPlan
+    lines: Mapping[str, Line]
+    skew: Skew
+    incarnation: int = 0
+    life: Life | None = None
+    server: object = None
+    broker: SimulatedBroker | None = None
+    connections: list[Connection] = field(default_factory=list)
+    requests: list[Waiters] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Of the process."""
+        return self.plan.name
+
+    def is_alive(self) -> bool:
+        """Whether it runs; a paused one does."""
+        return self.life is not None and self.life.alive
+
+    def is_paused(self) -> bool:
+        """Whether it stands still."""
+        return self.life is not None and self.life.paused
+
+
+class World:
+    """Everything that there is. Make it, `add` and `start` processes, `spawn` what the lab does, `run`, and `close` it.
+
+    `strike` carries out a mishap of a call; `when_gone` is told of a process that ended by itself, and why.
+    """
+
+    def __init__(
+        self,
+        seed: str,
+        tables: Tables,
+        words: Words,
+        bounds: Bounds,
+        delays: Delays,
+        *,
+        mishaps: Mapping[str, Mapping[int, Mishap]],
+        strike: Strike,
+        when_gone: Callable[[SimulatedProcess, str], None],
+    ) -> None:
+        self.seed = seed
+        self.scheduler = Scheduler()
+        self.trace = Trace()
+        self.network = Network(self.scheduler, delays, self.trace, strike, mishaps)
+        lag = Random(f"{seed}/lag")
+        self.database = DatabaseServer(
+            self.scheduler, tables, epoch_us=EPOCH_NS // 1000, lock_wait_ns=ns(bounds.lock_wait_s)
+        )
+        self.broker = BrokerServer(self.scheduler)
+        self.cache = CacheServer(self.scheduler, epoch_ns=EPOCH_NS, lag_ns=lambda: lag.randrange(1_000_000, 50_000_000))
+        self.outside = Service("outside")
+        self.services: Mapping[str, Service] = {
+            service.name: service for service in (self.database, self.broker, self.cache, self.outside)
+        }
+        self.processes: dict[str, SimulatedProcess] = {}
+        self._words = words
+        self._bounds = bounds
+        self.when_gone = when_gone
+        self._lab = self.scheduler.live(Life("lab", _raise))
+
+    @property
+    def now_ns(self) -> int:
+        """Since the world began."""
+        return self.scheduler.now_ns
+
+    def add(self, plan: ProcessPlan, skew: Skew) -> SimulatedProcess:
+        """A process, not yet started."""
+        lines = {name: Line(self.network, service) for name, service in self.services.items()}
+        process = self.processes[plan.name] = SimulatedProcess(plan, lines, skew)
+        return process
+
+    def start(self, process: SimulatedProcess) -> None:
+        """Its next incarnation begins."""
+        assert not process.is_alive(), "a process is started once it is not there"
+        process.incarnation += 1
+        name = process.name if process.incarnation == 1 else f"{process.name}.{process.incarnation}"
+        life = process.life = self.scheduler.live(Life(name, lambda _, error: self._break(process, error)))
+        seams = self._seams(process, name)
+
+        def enter() -> None:
+            loops, process.server = process.plan.enter(seams)
+            for loop, run in loops:
+                self.scheduler.spawn(f"{name}/{loop}", life, run)
+
+        self.scheduler.spawn(f"{name}/main", life, enter)
+
+    def kill(self, process: SimulatedProcess) -> None:
+        """kill -9: it does nothing any more; what it sent before is under way, and its connections are closed by the kernel."""
+        assert process.life is not None, "it was started"
+        self.scheduler.kill(process.life)
+        process.server = None
+        for connection in process.connections:
+            connection.hang_up()
+        process.connections.clear()
+        if process.broker is not None:
+            process.broker.close()
+        for waiting in process.requests:
+            self.scheduler.wake(waiting)
+        process.requests.clear()
+
+    def cut(self, process: SimulatedProcess, service: str) -> None:
+        """Every connection of the process to that service breaks."""
+        if service == "mysql":
+            for connection in process.connections:
+                connection.hang_up()
+            process.connections.clear()
+        elif service == "rabbitmq" and process.broker is not None:
+            process.broker.cut("the connection was reset")
+
+    def process_of(self, fiber: Fiber) -> SimulatedProcess | None:
+        """The process in which the fiber runs; None: the lab."""
+        return next((process for process in self.processes.values() if process.life is fiber.life), None)
+
+    def spawn(self, name: str, target: Callable[[], object]) -> Fiber:
+        """Something that the lab does, in a fiber of its own."""
+        return self.scheduler.spawn(name, self._lab, target)
+
+    def request(self, process: SimulatedProcess, what: str, serve: Callable[[object], T], *, timeout_s: float) -> T:
+        """Ask a process over the network; the calling fiber, a client's, waits for the answer.
+
+        Raises:
+            LineCut: no answer: `refused` where nobody listens, else it may have been taken.
+        """
+        scheduler = self.scheduler
+        fiber = scheduler.check_alive()
+        fiber.calls += 1
+        mishap = self.network.mishaps.get(fiber.name, _NONE).get(fiber.calls)
+        cut = mishap.side if isinstance(mishap, Cut) else ""
+        if mishap is not None and cut:
+            self.network.strike(fiber, process.name, what, mishap)
+        scheduler.rest(self.network.delays.leg_ns(fiber, 0))
+        if cut == "before":
+            raise LineCut("unsent")
+        if process.server is None or process.life is None:
+            raise LineCut("refused")
+        answer: list[T] = []
+        waiting: Waiters = []
+
+        def work() -> None:
+            answer.append(serve(process.server))
+            scheduler.wake(waiting)
+
+        scheduler.spawn(f"{process.life.name}/{fiber.name}:{fiber.calls}", process.life, work)
+        process.requests.append(waiting)
+        scheduler.wait(waiting, ns(timeout_s))
+        if waiting in process.requests:
+            process.requests.remove(waiting)
+        self.trace.note(scheduler.now_ns, fiber.name, process.name, what, "" if answer else "no answer")
+        if not answer or cut == "after":
+            raise LineCut("unanswered")
+        scheduler.rest(self.network.delays.leg_ns(fiber, 1))
+        return answer[0]
+
+    def _seams(self, process: SimulatedProcess, name: str) -> Seams:
+        scheduler, patience_ns = self.scheduler, ns(self._bounds.io_timeout_s)
+        clock = SimulatedClock(scheduler, process.skew)
+
+        def connect() -> Connection:
+            connection = Connection(self.database, process.lines["mysql"], patience_ns=patience_ns)
+            process.connections.append(connection)
+            return connection
+
+        process.broker = SimulatedBroker(self.broker, process.lines["rabbitmq"], self._words, patience_ns=patience_ns)
+        return Seams(
+            name=process.name,
+            clock=clock,
+            entropy=SimulatedEntropy(f"{self.seed}/{name}", clock.wall_ns),
+            stop=NeverStops(clock),
+            engine=simulated_engine(scheduler, connect, pool_size=self._bounds.pool_size, pool_timeout_ns=patience_ns),
+            broker=process.broker,
+            cache=SimulatedCache(self.cache, process.lines["redis"], self._words, patience_ns=patience_ns),
+        )
+
+    def _break(self, process: SimulatedProcess, error: Exception) -> None:
+        """Half a process helps nobody: it ends as a whole."""
+        self.kill(process)
+        self.when_gone(process, f"{type(error).__name__}: {error}"[:200])
+
+
+def _raise(fiber: Fiber, error: Exception) -> None:
+    raise AssertionError(f"the lab's own fiber {fiber.name!r} broke") from error

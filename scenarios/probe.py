@@ -1,0 +1,20 @@
+"""The probe as a plug-in sees it, whichever world it is in: tasklab_probe.Probe, or what stands for it in a simulated process."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+
+class Probe(Protocol):
+    """The lab's own part inside a process under test."""
+
+    @property
+    def record(self) -> Callable[..., None]:
+        """Append one event, by its name and fields, to the history, as this process saw it."""
+
+    @property
+    def run_task(self) -> Callable[..., dict[str, Any]]:
+        """The lab's handler; see tasklab_probe.Probe.run_task."""
+
+    @property
+    def outside(self) -> Any:
+        """The outside resource: `arrive`, `effect`, `write`."""

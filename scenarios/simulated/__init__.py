@@ -1,0 +1,1 @@
+"""Scenarios in the simulated world: the same words, judges and history vocabulary; thousands of worlds, every failure replayed."""

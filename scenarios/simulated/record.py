@@ -1,0 +1,18 @@
+"""The history of a simulated world: events in memory, stamped by its clock."""
+
+from typing import Any
+
+from chaos.simulation.scheduler import Scheduler
+from scenarios.history import Event
+
+
+class EventList:
+    """Where everybody in the world writes; a `scenarios.outside.Records`."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self.events: list[Event] = []
+
+    def record(self, event: str, *, actor: str, **fields: Any) -> None:
+        """Append one event, stamped now."""
+        self.events.append(Event(event=event, actor=actor, t_ns=self._scheduler.now_ns, **fields))

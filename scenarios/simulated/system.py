@@ -1,0 +1,78 @@
+"""What a system brings so that its own code can run in the simulated world. A power beside those of scenarios.system."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+from sqlalchemy import Engine
+
+from chaos.simulation.statements import Tables
+from chaos.simulation.world import Bounds, ProcessPlan, Words
+from scenarios.guarantees import Guarantee
+from scenarios.history import Event
+from scenarios.policy import Policy
+from scenarios.probe import Probe
+from scenarios.system import Account, Operation, Outcome, Pace
+
+
+class Sizes(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How many processes of each role, and how many slots a worker has."""
+
+    apis: int = 1
+    relays: int = 1
+    workers: int = 2
+    slots: int = 2
+    rescuers: int = 2
+
+
+MakeProbe = Callable[[str], Probe]
+"""Makes the probe of the process of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a system is judged by: its promises, its limits, and how long it may rest although there is something to do."""
+
+    claims: frozenset[Guarantee]
+    policy: Policy
+    pace: Pace
+
+
+class Simulation(Protocol):
+    """The system's processes on simulated seams."""
+
+    @property
+    def words(self) -> Words:
+        """What it calls failures of services."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """How long it waits."""
+
+    @property
+    def terms(self) -> Terms:
+        """What it is judged by."""
+
+    def tables(self) -> Tables:
+        """The schema; made once an interpreter."""
+
+    def processes(self, sizes: Sizes, make_probe: MakeProbe) -> Sequence[ProcessPlan]:
+        """In the order in which they start. Those with the role `api` answer requests."""
+
+    def serve(self, server: Any, operation: Operation) -> Outcome:
+        """What the API, given what its `enter` returned for a server, does with a request. Never raises for what the system did."""
+
+    def account(self, engine: Engine) -> Account:
+        """Every task by its present state."""
+
+    def trail(self, engine: Engine, epoch_ns: int) -> Sequence[Event]:
+        """See scenarios.system.Audited; `epoch_ns`: what the database's clock said when the world began."""
+
+
+@runtime_checkable
+class Simulable(Protocol):
+    """Power: the system can be simulated."""
+
+    def simulation(self) -> Simulation:
+        """Its processes on simulated seams."""
