@@ -1,5 +1,6 @@
 """The lab's check of itself: what an environment has left behind on this machine."""
 
+import os
 from pathlib import Path
 
 from chaos.environments.warden import LAB_MARK, carries_mark, descendants, read_processes
@@ -13,9 +14,11 @@ def find_leftovers(directory: Path) -> list[str]:
     below = {pid for warden in wardens for pid in descendants(warden, processes)}
     marked = {pid for pid in processes if carries_mark(pid, mark)}
     found = [f"process {pid}: {' '.join(_arguments(pid))}" for pid in sorted({*wardens, *below, *marked})]
-    if directory.exists():
-        found += [f"file {path}" for path in sorted([directory, *directory.rglob("*")])]
-    return found
+    # os.walk, for it passes over what is removed while it looks.
+    files = [
+        Path(parent) / name for parent, directories, names in os.walk(directory) for name in (*directories, *names)
+    ]
+    return found + [f"file {path}" for path in sorted([directory, *files]) if directory.exists()]
 
 
 def _arguments(pid: int) -> list[str]:

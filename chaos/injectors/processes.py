@@ -107,7 +107,9 @@ class ProcessPause:
     def _missing(self) -> str:
         """Stop all that is there now; done when a second look finds nobody else, and every thread stopped."""
         if self._ward.exit_code is not None:
-            return f"it has ended, with exit code {self._ward.exit_code}"
+            raise FaultDidNotBite(
+                NAMES[PauseProcess], self.target, f"it has ended, with exit code {self._ward.exit_code}"
+            )
         found = set(self._ward.signal_tree(signal.SIGSTOP))
         new = found - self._stopped
         self._stopped = found
@@ -125,7 +127,9 @@ class ProcessPause:
 
     def _still_stopped(self) -> str:
         if self._ward.exit_code is not None:
-            return f"it has ended, with exit code {self._ward.exit_code}"
+            raise FaultDidNotHeal(
+                NAMES[PauseProcess], self.target, f"it has ended, with exit code {self._ward.exit_code}"
+            )
         stopped = [pid for pid in sorted(self._stopped) if set(_thread_states(pid)) & STOPPED]
         return f"threads of {stopped} are still stopped" if stopped else ""
 

@@ -38,8 +38,10 @@ class ServiceKill:
             self._server.respawn()
 
     def await_healed(self, timeout_s: float) -> None:
-        """See a full round trip through it."""
+        """See a full round trip through it, and that it has not forgotten what it had confirmed."""
         try:
             self._server.await_ready(Deadline.after(timeout_s))
         except ServiceUnavailable as error:
             raise FaultDidNotHeal(NAMES[KillService], self.target, str(error)) from error
+        if cost := self._server.damage():
+            raise FaultDidNotHeal(NAMES[KillService], self.target, cost)

@@ -22,7 +22,9 @@ PRIMARY_NAME = "tasklab"
 NODES = 2
 SENTINELS = 3
 QUORUM = 2
-DOWN_AFTER_MS = 500
+DOWN_AFTER_MS = 1_500
+"""More than the second that a Sentinel takes to connect again, else it declares dead what has only just been restarted."""
+
 FAILOVER_TIMEOUT_MS = 2_000
 """A second failover can begin twice this long after the first began."""
 

@@ -99,6 +99,10 @@ class Server(ABC):
         """Start again what `kill` has killed, on the same ports and data; does not wait."""
         self._spawn()
 
+    def damage(self) -> str:
+        """What the last `kill` has cost that no restart brings back, in words; nothing ("") for servers that keep what they promised."""
+        return ""
+
     def is_gone(self) -> bool:
         """Whether the processes that hold the data have ended and connections to them are refused."""
         ended = all(ward.exit_code is not None for ward in self.data_wards)

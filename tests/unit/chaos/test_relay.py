@@ -79,12 +79,12 @@ def world() -> Iterator[World]:
 
 
 def read(end: socket.socket, size: int) -> bytes:
-    received = b""
+    received = bytearray()
     while len(received) < size:
         piece = end.recv(1 << 16)
         assert piece, f"hung up after {len(received)} of {size} bytes"
         received += piece
-    return received
+    return bytes(received)
 
 
 def read_to_the_end(end: socket.socket) -> bytes:
