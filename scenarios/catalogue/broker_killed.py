@@ -11,7 +11,7 @@ SCENARIO = Scenario(
         "What was acknowledged must be done, what is delivered again must not be done again."
     ),
     workload=Workload(
-        tasks=120, rate_per_s=30, work_s=Between(0.01, 0.05), failing_once=8, failing_always=3, failing_for_good=3
+        tasks=180, rate_per_s=30, work_s=Between(0.01, 0.05), failing_once=8, failing_always=3, failing_for_good=3
     ),
     strikes=(Strike(KillService("rabbitmq"), when=Effects(count=Between(10, 40)), lasts_s=Between(0.2, 1.0)),),
     at_stake=(
