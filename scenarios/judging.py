@@ -10,7 +10,7 @@ import msgspec
 
 from scenarios.errors import ScenarioError, UnknownName
 from scenarios.guarantees import Guarantee
-from scenarios.history import Recorded
+from scenarios.history import History, Recorded
 from scenarios.judge import Judgement, judge
 from scenarios.ordinary import NONE, Ordinary
 from scenarios.policy import NO_POLICY, MalformedPolicy, Policy, policy_from
@@ -96,12 +96,15 @@ def _judge_large(
 ) -> Judged:
     import duckdb  # slow to import, and only for large histories
 
-    from scenarios.engines.sieve import sieve
+    from scenarios.engines.sieve import SiftingFailed, sieve
 
     try:
         sieved = sieve(files, policy, keep=question.keep)
     except (duckdb.Error, *DAMAGED):  # read whole, the history says itself, by file and line, what cannot be read
         return _judge(source, read_files(files), question.claims, policy, problems)
+    except SiftingFailed as error:
+        nothing = Recorded(History([]), sources=tuple(file.name for file in files))
+        return _judge(source, nothing, question.claims, policy, [*problems, str(error)])
     return _judge(source, sieved.recorded, question.claims, policy, problems, sieved.ordinary)
 
 

@@ -57,8 +57,8 @@ def check(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="With --format jepsen, what to judge by: register, cas-register, mutex (linearizability), total-queue, queue, set, "
-            "set-full, unique-ids; else what the operations call for.",
+            help="Judge by this instead: lock, status (linearizability of leases, of status reads). With --format jepsen: register, "
+            "cas-register, mutex (linearizability), total-queue, queue, set, set-full, unique-ids; else what the operations call for.",
         ),
     ] = None,
     time_limit_s: Annotated[
@@ -76,7 +76,7 @@ def check(
     """
     # Here and not above: `tasklab --help` should not wait for decoders.
     from scenarios.errors import ScenarioError
-    from scenarios.judging import Question, judge_path
+    from scenarios.judging import NothingToJudge, Question, judge_path
     from scenarios.policy import MalformedPolicy
 
     try:
@@ -89,10 +89,16 @@ def check(
         if cases:
             raise typer.Exit(_check_cases(path, as_json))
         question = Question(_claims(claims), _policy(policy), () if witness is None else (witness,))
+        if model is not None and model not in ("lock", "status"):
+            raise NothingToJudge(f"there is no model {model!r} of a history of tasks; there are lock and status")
         judged = judge_path(path, question)
     except (ScenarioError, MalformedPolicy) as error:
         typer.echo(f"tasklab check: {error}", err=True)
         raise typer.Exit(WRONG_USAGE) from error
+    if model is not None and not judged.recorded.malformed:
+        from tasklab.commands.check_objects import check_objects
+
+        raise typer.Exit(check_objects(judged.recorded.history, model, time_limit_s=time_limit_s, as_json=as_json))
     if witness is not None:
         _tell(judged, witness, as_json)
     elif as_json:

@@ -1,6 +1,5 @@
 """`tasklab check --format jepsen`: judge the history of an old Jepsen run of a queue, a set, a source of ids, a register or a lock."""
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,7 @@ from scenarios.jepsen.checkers import CHECKERS
 from scenarios.jepsen.operations import MalformedHistory, Operation, operations_from, read_operations
 from scenarios.jepsen.verdicts import JepsenJudgement, judge_jepsen
 from scenarios.judging import NothingToJudge
-from scenarios.linearizability import linearizable
-from scenarios.verdict import Ruling
-
-EXIT_CODES = {Ruling.HELD: 0, Ruling.BROKEN: 1, Ruling.UNKNOWN: 3}
+from tasklab.commands.check_objects import echo_json, judge_calls, print_said
 
 
 def check_jepsen(file: Path, *, model: str | None, time_limit_s: float, as_json: bool) -> int:
@@ -36,7 +32,7 @@ def check_jepsen(file: Path, *, model: str | None, time_limit_s: float, as_json:
         raise NothingToJudge(f"{file} cannot be read: {error.strerror or error}") from error
     except MalformedHistory as error:
         said = {"valid": "unknown", "verdicts": {}, "malformed": [f"{file.name}: {error}"], "exit_code": 3}
-    _print(said, as_json)
+    print_said(said, as_json=as_json)
     return int(str(said["exit_code"]))
 
 
@@ -55,7 +51,7 @@ def check_jepsen_cases(file: Path, *, as_json: bool) -> int:
         if judgement.result.get(field) != expected[field]
     ]
     if as_json:
-        _echo_json({"cases": len(judged), "differences": differences})
+        echo_json({"cases": len(judged), "differences": differences})
     else:
         for one in differences:
             typer.echo(f"{one['case']}: {one['field']}: expected {one['expected']}, is {one['actual']}")
@@ -71,39 +67,4 @@ def _judge_case(case: Mapping[str, Any]) -> JepsenJudgement:
 def _judge_calls(history: list[Operation], model: str | None, time_limit_s: float) -> dict[str, object]:
     assert model is not None
     specification, functions = MODELS[model]
-    calls = calls_of(history, functions)
-    stop_at = time.monotonic() + time_limit_s
-    answer = linearizable(calls, specification, lambda: time.monotonic() > stop_at)
-    ruling = answer.ruling if calls else Ruling.UNKNOWN
-    reasons = {
-        Ruling.HELD: "",
-        Ruling.BROKEN: "no order of the operations explains what was answered",
-        Ruling.UNKNOWN: f"no answer within {time_limit_s:g} s" if calls else "no work: nothing was called",
-    }
-    about = {} if answer.key is None else {"key": answer.key}
-    verdict = {"verdict": ruling.value, "reason": reasons[ruling], "witnesses": [str(key) for key in about.values()]}
-    return {
-        "checker": f"linearizable {model}",
-        "valid": {Ruling.HELD: True, Ruling.BROKEN: False, Ruling.UNKNOWN: "unknown"}[ruling],
-        **about,
-        "calls": len(calls),
-        "tried": answer.tried,
-        "verdicts": {"linearizable": verdict},
-        "exit_code": EXIT_CODES[ruling],
-    }
-
-
-def _print(said: Mapping[str, Any], as_json: bool) -> None:
-    if as_json:
-        _echo_json(said)
-        return
-    for place in said.get("malformed", ()):
-        typer.echo(f"malformed: {place}")
-    valid = {True: "valid", False: "not valid"}.get(said["valid"], "unknown")
-    typer.echo(f"Jepsen ({said.get('checker', 'no checker')}): {valid}")
-    for name, verdict in said["verdicts"].items():
-        typer.echo(f"{name:<24}{verdict['verdict']:<9}{verdict['reason']}")
-
-
-def _echo_json(content: object) -> None:
-    typer.echo(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
+    return judge_calls(calls_of(history, functions), specification, name=model, time_limit_s=time_limit_s)

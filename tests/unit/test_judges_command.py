@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from scenarios.guarantees import Guarantee
 from scenarios.rundir import VERDICTS_FILE, RunDirectory, RunFacts
 from tasklab.__main__ import app
-from tests.anomalies import X, effect_twice, planted
+from tests.anomalies import X, effect_twice, planted, two_holders
 from tests.drafts import Draft, Life, live
 
 CASES = Path(__file__).parent.parent / "cases"
@@ -145,10 +145,21 @@ def test_a_register_is_judged_for_linearizability(tmp_path: Path) -> None:
     assert (result.exit_code, json.loads(result.stdout)["valid"]) == (1, False)
 
 
+def test_the_locks_of_a_history_are_judged_as_objects(tmp_path: Path) -> None:
+    draft = a_draft()
+    two_holders(draft, 5)
+
+    result = check(a_run(tmp_path / "run", draft), "--model", "lock")
+
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[0] == "linearizable lock: not valid"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ["/nowhere"],
+        [CASES / "README.md", "--model", "register"],
         [".", "--claims", "no_lost_tusk"],
         [CASES / "README.md", "--cases"],
         [CASES / "README.md", "--policy", "/nowhere"],

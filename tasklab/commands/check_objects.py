@@ -1,0 +1,65 @@
+"""Linearizability on the command line: `tasklab check FILE --model lock|status`, and registers and locks of Jepsen histories."""
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import typer
+
+from scenarios.history import History
+from scenarios.linearizability import Call, Model, linearizable
+from scenarios.objects import OBJECTS
+from scenarios.verdict import Ruling
+
+EXIT_CODES = {Ruling.HELD: 0, Ruling.BROKEN: 1, Ruling.UNKNOWN: 3}
+
+
+def check_objects(history: History, name: str, *, time_limit_s: float, as_json: bool) -> int:
+    """Judge every lock or every status of a history as an object of its own, and print it; the exit code."""
+    model, calls = OBJECTS[name]
+    said = judge_calls(calls(history), model, name=name, time_limit_s=time_limit_s)
+    print_said(said, as_json=as_json)
+    return int(str(said["exit_code"]))
+
+
+def judge_calls(calls: Iterable[Call], model: Model, *, name: str, time_limit_s: float) -> dict[str, object]:
+    """What is to be said of the calls; of none, that nothing is known."""
+    called = list(calls)
+    stop_at = time.monotonic() + time_limit_s
+    answer = linearizable(called, model, lambda: time.monotonic() > stop_at)
+    ruling = answer.ruling if called else Ruling.UNKNOWN
+    reasons = {
+        Ruling.HELD: "",
+        Ruling.BROKEN: "no order of the operations explains what was answered",
+        Ruling.UNKNOWN: f"no answer within {time_limit_s:g} s" if called else "no work: nothing was called",
+    }
+    about = {} if answer.key is None else {"key": answer.key}
+    verdict = {"verdict": ruling.value, "reason": reasons[ruling], "witnesses": [str(key) for key in about.values()]}
+    return {
+        "checker": f"linearizable {name}",
+        "valid": {Ruling.HELD: True, Ruling.BROKEN: False, Ruling.UNKNOWN: "unknown"}[ruling],
+        **about,
+        "calls": len(called),
+        "tried": answer.tried,
+        "verdicts": {"linearizable": verdict},
+        "exit_code": EXIT_CODES[ruling],
+    }
+
+
+def print_said(said: Mapping[str, Any], *, as_json: bool) -> None:
+    """As JSON, or in a line a verdict."""
+    if as_json:
+        echo_json(said)
+        return
+    for place in said.get("malformed", ()):
+        typer.echo(f"malformed: {place}")
+    valid = {True: "valid", False: "not valid"}.get(said["valid"], "unknown")
+    typer.echo(f"{said.get('checker', 'no checker')}: {valid}")
+    for name, verdict in said["verdicts"].items():
+        typer.echo(f"{name:<24}{verdict['verdict']:<9}{' '.join(verdict['witnesses'])}  {verdict['reason']}")
+
+
+def echo_json(content: object) -> None:
+    """JSON that a person can read, too."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
