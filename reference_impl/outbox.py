@@ -68,6 +68,7 @@ _GIVE_BACK = (
     .where(outbox.c.id.in_(_IDS), outbox.c.claim == bindparam("own_claim"), outbox.c.status == PENDING)
     .values(claim=None, claim_expires_us=None)
 )
+_PUT_OFF = _GIVE_BACK.values(available_us=now_us() + bindparam("delay_us", type_=BigInteger))
 
 
 def claim_batch(connection: Connection, claim: str, *, rows_max: int, claim_s: float) -> Sequence[OutboxRow]:
@@ -93,6 +94,12 @@ def give_back(connection: Connection, claim: str, ids: Sequence[int]) -> None:
     """These were not confirmed: they may be published again, by anybody, at once, unless somebody else has claimed them since."""
     if ids:
         connection.execute(_GIVE_BACK, {"ids": ids, "own_claim": claim})
+
+
+def put_off(connection: Connection, claim: str, ids: Sequence[int], *, delay_s: float) -> None:
+    """These the broker does not take: as `give_back`, but not before `delay_s` from now, so that they do not stand before the others."""
+    if ids:
+        connection.execute(_PUT_OFF, {"ids": ids, "own_claim": claim, "delay_us": microseconds(delay_s)})
 
 
 _OLDEST_PENDING_AGE = select(now_us() - func.min(outbox.c.available_us)).where(outbox.c.status == PENDING)
@@ -122,11 +129,22 @@ def purge_sent(connection: Connection, *, older_than_s: float, rows_max: int) ->
     return len(ids)
 
 
+_LATEST_OF_WAITING = (
+    select(func.max(outbox.c.id).label("id"))
+    .join(tasks, tasks.c.id == outbox.c.task_id)
+    .where(tasks.c.status.in_(WAITING))
+    .group_by(outbox.c.task_id)
+    .subquery()
+)
+
+
 def revive_waiting(connection: Connection) -> None:
-    """Have the messages of every task that still waits published again: for a queue that did not survive a restart."""
-    waiting = select(tasks.c.id).where(tasks.c.status.in_(WAITING))
+    """Have the message of every task that still waits published again: for a queue that did not survive a restart.
+
+    The latest of each task: earlier ones were for attempts that are over, or for the dead letters before a redrive.
+    """
     connection.execute(
         update(outbox)
-        .where(outbox.c.status == SENT, outbox.c.task_id.in_(waiting))
+        .where(outbox.c.id.in_(select(_LATEST_OF_WAITING.c.id)), outbox.c.status == SENT)
         .values(status=PENDING, claim=None, claim_expires_us=None)
     )

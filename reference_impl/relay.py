@@ -18,6 +18,8 @@ log = structlog.get_logger()
 
 PATIENCE_S = 0.2
 """Between two tries of something that another part of the world must first mend."""
+NOT_TAKEN_S = 2.0
+"""How long a message that no queue takes gives way to the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +82,27 @@ class Relay:
         try:
             outcomes = publisher.publish([_message(row) for row in rows], timeout_s=self.confirm_timeout_s)
         except BrokerError:
-            self._settle(claim, confirmed=(), others=[row.id for row in rows])
+            transact(self.engine, lambda connection: outbox.give_back(connection, claim, [row.id for row in rows]))
             raise
         for outcome, count in Counter(outcomes).items():
             self.metrics.published.labels(outcome.value).inc(count)
-        by_outcome = list(zip(rows, outcomes, strict=True))
-        confirmed = [row.id for row, outcome in by_outcome if outcome is PublishOutcome.CONFIRMED]
-        others = [row.id for row, outcome in by_outcome if outcome is not PublishOutcome.CONFIRMED]
-        self._settle(claim, confirmed=confirmed, others=others)
+        self._settle(claim, list(zip(rows, outcomes, strict=True)))
         if PublishOutcome.UNKNOWN in outcomes:
             raise BrokerConnectionLost("confirms stayed away")
-        if others:
+        if set(outcomes) != {PublishOutcome.CONFIRMED}:
             raise BrokerUnavailable("no queue takes what was published")
         return len(rows)
 
-    def _settle(self, claim: str, *, confirmed: Sequence[int], others: Sequence[int]) -> None:
+    def _settle(self, claim: str, outcomes: Sequence[tuple[OutboxRow, PublishOutcome]]) -> None:
+        ids: dict[PublishOutcome, list[int]] = {outcome: [] for outcome in PublishOutcome}
+        for row, outcome in outcomes:
+            ids[outcome].append(row.id)
+
         def work(connection: Connection) -> None:
-            outbox.mark_sent(connection, confirmed)
-            outbox.give_back(connection, claim, others)
+            outbox.mark_sent(connection, ids[PublishOutcome.CONFIRMED])
+            outbox.give_back(connection, claim, ids[PublishOutcome.UNKNOWN])
+            not_taken = ids[PublishOutcome.RETURNED] + ids[PublishOutcome.REFUSED]
+            outbox.put_off(connection, claim, not_taken, delay_s=NOT_TAKEN_S)
 
         transact(self.engine, work)
 

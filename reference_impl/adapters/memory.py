@@ -6,70 +6,87 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reference_impl.errors import BrokerConnectionLost
+from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable
 from reference_impl.ports import Delivery, Message, PublishOutcome, Topology
 
+PURGE_AT_LEAST = 1000
 
-class _Queue:
-    """Messages ready to be delivered, with whether they were before."""
 
-    def __init__(self) -> None:
-        self.ready: deque[tuple[bytes, bool]] = deque()
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A message, and how often it came back from a consumer."""
+
+    body: bytes
+    returns: int = 0
 
 
 class MemoryBroker:
-    """Queues with confirms, acknowledgements and redelivery, for the threads of one process."""
+    """Queues with confirms, acknowledgements, redelivery and a delivery limit, for the threads of one process."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._queues: dict[str, _Queue] = {}
-        self._dead_queue_of: dict[str, str] = {}
+        self._queues: dict[str, deque[_Kept]] = {}
+        self._topology_of: dict[str, Topology] = {}
 
     def declare(self, topology: Topology) -> None:
         """See ports.Broker."""
         with self._changed:
-            self._queues.setdefault(topology.work_queue, _Queue())
-            self._queues.setdefault(topology.dead_queue, _Queue())
-            self._dead_queue_of[topology.work_queue] = topology.dead_queue
+            self._queues.setdefault(topology.work_queue, deque())
+            self._queues.setdefault(topology.dead_queue, deque())
+            self._topology_of[topology.work_queue] = topology
 
     def open_publisher(self) -> "MemoryPublisher":
         """See ports.Broker."""
         return MemoryPublisher(self)
 
     def open_consumer(self, queue: str, *, prefetch: int) -> "MemoryConsumer":
-        """See ports.Broker."""
+        """See ports.Broker. It takes one message at a time, whatever `prefetch` allows."""
+        with self._changed:
+            self._queue(queue)
         return MemoryConsumer(self, queue)
 
     def depth(self, queue: str) -> int:
         """See ports.Broker."""
         with self._changed:
-            return len(self._queues[queue].ready)
+            return len(self._queue(queue))
 
     def close(self) -> None:
         """See ports.Broker."""
 
-    def _put(self, queue: str, body: bytes, *, redelivered: bool) -> bool:
+    def _queue(self, name: str) -> deque[_Kept]:
+        try:
+            return self._queues[name]
+        except KeyError:
+            raise BrokerUnavailable(f"there is no queue {name!r}") from None
+
+    def _put(self, queue: str, body: bytes) -> bool:
+        """Whether there is such a queue, which now has the message."""
         with self._changed:
             if queue not in self._queues:
                 return False
-            if redelivered:
-                self._queues[queue].ready.appendleft((body, True))
-            else:
-                self._queues[queue].ready.append((body, False))
+            self._queues[queue].append(_Kept(body))
             self._changed.notify_all()
             return True
 
-    def _take(self, queue: str, timeout_s: float) -> tuple[bytes, bool] | None:
+    def _take(self, queue: str, timeout_s: float) -> _Kept | None:
         with self._changed:
-            ready = self._queues[queue].ready
+            ready = self._queue(queue)
             if self._changed.wait_for(lambda: bool(ready), timeout_s):
                 return ready.popleft()
             return None
 
-    def _bury(self, queue: str, body: bytes) -> None:
-        dead_queue = self._dead_queue_of.get(queue)
-        if dead_queue is not None:
-            self._put(dead_queue, body, redelivered=False)
+    def _return(self, queue: str, kept: _Kept) -> None:
+        """To the head of the queue; after too often to the dead letters."""
+        again = _Kept(kept.body, kept.returns + 1)
+        if again.returns > self._topology_of[queue].delivery_limit:
+            self._bury(queue, kept)
+            return
+        with self._changed:
+            self._queues[queue].appendleft(again)
+            self._changed.notify_all()
+
+    def _bury(self, queue: str, kept: _Kept) -> None:
+        self._put(self._topology_of[queue].dead_queue, kept.body)
 
 
 class MemoryPublisher:
@@ -81,9 +98,7 @@ class MemoryPublisher:
     def publish(self, messages: Sequence[Message], *, timeout_s: float) -> Sequence[PublishOutcome]:
         """See ports.Publisher."""
         return [
-            PublishOutcome.CONFIRMED
-            if self._broker._put(message.queue, message.body, redelivered=False)
-            else PublishOutcome.RETURNED
+            PublishOutcome.CONFIRMED if self._broker._put(message.queue, message.body) else PublishOutcome.RETURNED
             for message in messages
         ]
 
@@ -97,41 +112,46 @@ class MemoryConsumer:
     def __init__(self, broker: MemoryBroker, queue: str) -> None:
         self._broker = broker
         self._queue = queue
-        self._unacknowledged: dict[int, bytes] = {}
+        self._unacknowledged: dict[int, _Kept] = {}
         self._tag = 0
         self._closed = False
 
     def receive(self, *, timeout_s: float) -> Delivery | None:
         """See ports.Consumer."""
         self._check_open()
-        taken = self._broker._take(self._queue, timeout_s)
-        if taken is None:
+        kept = self._broker._take(self._queue, timeout_s)
+        if kept is None:
             return None
-        body, redelivered = taken
         self._tag += 1
-        self._unacknowledged[self._tag] = body
-        return Delivery(self._tag, body, redelivered)
+        self._unacknowledged[self._tag] = kept
+        return Delivery(self._tag, kept.body, redelivered=kept.returns > 0)
 
     def ack(self, delivery: Delivery) -> None:
         """See ports.Consumer."""
-        self._check_open()
-        del self._unacknowledged[delivery.tag]
+        self._pop(delivery)
 
     def reject(self, delivery: Delivery, *, requeue: bool) -> None:
         """See ports.Consumer."""
-        self._check_open()
-        body = self._unacknowledged.pop(delivery.tag)
+        kept = self._pop(delivery)
         if requeue:
-            self._broker._put(self._queue, body, redelivered=True)
+            self._broker._return(self._queue, kept)
         else:
-            self._broker._bury(self._queue, body)
+            self._broker._bury(self._queue, kept)
 
     def close(self) -> None:
         """See ports.Consumer."""
         self._closed = True
-        for body in reversed(self._unacknowledged.values()):
-            self._broker._put(self._queue, body, redelivered=True)
+        for kept in reversed(self._unacknowledged.values()):
+            self._broker._return(self._queue, kept)
         self._unacknowledged.clear()
+
+    def _pop(self, delivery: Delivery) -> _Kept:
+        self._check_open()
+        try:
+            return self._unacknowledged.pop(delivery.tag)
+        except KeyError:
+            self.close()  # as RabbitMQ does with a channel that acknowledges what it was not given
+            raise BrokerConnectionLost(f"unknown delivery tag {delivery.tag}") from None
 
     def _check_open(self) -> None:
         if self._closed:
@@ -145,13 +165,17 @@ class _Entry:
 
 
 class MemoryCache:
-    """Progress, locks and limits in a dict with expiry."""
+    """Progress, locks and limits in a dict with expiry; `wall_s` is the clock by which windows begin."""
 
-    def __init__(self, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, monotonic_s: Callable[[], float] = time.monotonic, wall_s: Callable[[], float] = time.time
+    ) -> None:
         self._monotonic_s = monotonic_s
+        self._wall_s = wall_s
         self._lock = threading.Lock()
         self._entries: dict[str, _Entry] = {}
         self._fences: dict[str, int] = {}
+        self._purge_at = PURGE_AT_LEAST
 
     def write_progress(self, task_id: str, fields: Mapping[str, str | int], *, expiry_s: float) -> None:
         """See ports.Cache."""
@@ -191,7 +215,7 @@ class MemoryCache:
 
     def count_in_window(self, limit: str, subject: str, *, n_max: int, window_s: float) -> float | None:
         """See ports.Cache."""
-        now_s = time.time()
+        now_s = self._wall_s()
         end_s = (now_s // window_s + 1) * window_s
         with self._lock:
             count = self._get(f"limit:{limit}:{subject}")
@@ -213,3 +237,11 @@ class MemoryCache:
 
     def _put(self, key: str, value: object, expiry_s: float) -> None:
         self._entries[key] = _Entry(value, self._monotonic_s() + expiry_s)
+        if len(self._entries) >= self._purge_at:
+            self._purge()
+
+    def _purge(self) -> None:
+        """What has run out and is never asked for again would stay for ever. Each time twice as many: a put costs the same."""
+        now_s = self._monotonic_s()
+        self._entries = {key: entry for key, entry in self._entries.items() if entry.expires_s > now_s}
+        self._purge_at = max(PURGE_AT_LEAST, 2 * len(self._entries))

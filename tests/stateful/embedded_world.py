@@ -15,7 +15,7 @@ from reference_impl.control import Cancelled
 from reference_impl.errors import PermanentFailure, TransientFailure
 from reference_impl.lease import HeldClaims
 from reference_impl.metrics import Metrics
-from reference_impl.ports import Delivery, Runtime
+from reference_impl.ports import Delivery, Message, Runtime
 from reference_impl.relay import Relay
 from reference_impl.rescuer import LOCK, Rescuer, RescuerOptions
 from reference_impl.schema import audit, dead_letters, metadata, tasks
@@ -203,7 +203,7 @@ class EmbeddedWorld:
     def publish_again(self, task: str) -> None:
         """A relay that died between publish and mark, or a broker that repeats itself: the same message once more."""
         body = b'{"task_id":"' + self.ids[task].encode() + b'"}'
-        self.broker._put(SETTINGS.work_queue, body, redelivered=False)
+        self.broker.open_publisher().publish([Message("again", SETTINGS.work_queue, body)], timeout_s=0.0)
 
     def sweep(self) -> None:
         """A rescuer leads once."""

@@ -1,0 +1,416 @@
+"""The outbox and its relay: every message is published at least once, never before it is due, and marked only when confirmed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from sqlalchemy import event, insert, update
+
+from reference_impl import outbox, relay, schema
+from reference_impl.dead_letter import redrive
+from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable, DatabaseUnavailable
+from reference_impl.ports import Message, PublishOutcome
+from reference_impl.transactions import transact
+from tests.unit.reference.kit import SETTINGS, CommitReplies, World
+
+CONFIRMED, RETURNED, REFUSED, UNKNOWN = PublishOutcome
+
+
+class Crash(BaseException):
+    """The relay dies here."""
+
+
+@dataclass
+class Scripted:
+    """A broker of which a test says what it answers; also its own publisher."""
+
+    answer: Callable[[Message], PublishOutcome] = lambda _: CONFIRMED
+    published: list[str] = field(default_factory=list)
+    opened: int = 0
+    declared: int = 0
+    closed: int = 0
+
+    def declare(self, _topology: object) -> None:
+        self.declared += 1
+
+    def open_publisher(self) -> "Scripted":
+        self.opened += 1
+        return self
+
+    def publish(self, messages: Sequence[Message], *, timeout_s: float) -> list[PublishOutcome]:
+        self.published += [message.id for message in messages]
+        return [self.answer(message) for message in messages]
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def publish(world: World, broker: Any, name: str = "relay-1", **options: Any) -> int:
+    return world.relay(name, broker=broker, **options).publish_batch(broker)
+
+
+def put(world: World, *, count: int = 1, delay_s: float = 0.0) -> list[str]:
+    """So many messages in the outbox; their ids."""
+    for number in range(count):
+        transact(
+            world.engine,
+            lambda connection: outbox.put(connection, f"t{number}", "tasks", trace_id="trace", delay_s=delay_s),  # noqa: B023
+        )
+    return [str(row.id) for row in world.outbox()][-count:]
+
+
+def test_what_is_confirmed_is_sent_and_never_published_again(world: World) -> None:
+    """R13."""
+    ids = put(world, count=3)
+    broker = Scripted()
+
+    counts = [publish(world, broker), publish(world, broker)]
+
+    assert counts == [3, 0]
+    assert broker.published == ids
+    assert [row.status for row in world.outbox()] == ["SENT"] * 3
+    assert all(row.sent_us is not None for row in world.outbox())
+
+
+def test_a_message_is_published_when_it_is_due_and_not_before(world: World) -> None:
+    """R15."""
+    put(world, delay_s=5.0)
+    broker = Scripted()
+    world.time.pass_(4.9)
+    too_early = publish(world, broker)
+    world.time.pass_(0.1)
+
+    assert (too_early, publish(world, broker)) == (0, 1)
+
+
+@pytest.mark.parametrize("outcome", [RETURNED, REFUSED, UNKNOWN])
+def test_what_is_not_confirmed_is_not_marked_and_is_published_again(world: World, outcome: PublishOutcome) -> None:
+    """R11, R13: one bad answer in a batch concerns that message alone; the relay begins afresh."""
+    first, second, third = put(world, count=3)
+    broker = Scripted(answer=lambda message: outcome if message.id == second else CONFIRMED)
+    with pytest.raises(BrokerConnectionLost if outcome is UNKNOWN else BrokerUnavailable):
+        publish(world, broker)
+
+    assert [str(id_) for id_ in world.pending()] == [second]
+    broker.answer = lambda _: CONFIRMED
+    world.time.pass_(relay.NOT_TAKEN_S)
+    publish(world, broker, "relay-2")
+    assert broker.published == [first, second, third, second]
+    assert world.pending() == []
+
+
+def test_messages_that_no_queue_takes_do_not_stand_before_the_others(world: World) -> None:
+    """R13: more of them than a batch holds, and the oldest of all: else nothing is ever published again."""
+    batch = 10
+    put(world, count=batch)
+    with world.engine.begin() as connection:
+        connection.execute(update(schema.outbox).values(queue="of an older configuration"))
+    good = put(world, count=3)
+    broker = Scripted(answer=lambda message: CONFIRMED if message.queue == "tasks" else RETURNED)
+
+    with pytest.raises(BrokerUnavailable):
+        publish(world, broker, rows_max=batch)
+    published = publish(world, broker, rows_max=batch)
+
+    assert published == 3
+    assert broker.published[-3:] == good
+
+
+def test_a_connection_that_breaks_gives_everything_back_at_once(world: World) -> None:
+    """R13: a relay that found no connection need not wait for its own claim to run out."""
+    ids = put(world, count=2)
+
+    class Gone(Scripted):
+        def publish(self, messages: Sequence[Message], *, timeout_s: float) -> list[PublishOutcome]:
+            raise BrokerUnavailable("refused")
+
+    with pytest.raises(BrokerUnavailable):
+        publish(world, Gone())
+    broker = Scripted()
+    publish(world, broker, "relay-2")
+
+    assert broker.published == ids
+
+
+@pytest.mark.parametrize("delivered", [True, False])
+def test_a_relay_that_dies_around_the_publish_costs_at_most_a_duplicate(world: World, delivered: bool) -> None:
+    """R13: after the claim has run out another relay publishes what was not marked."""
+    ids = put(world, count=2)
+
+    class Dying(Scripted):
+        def publish(self, messages: Sequence[Message], *, timeout_s: float) -> list[PublishOutcome]:
+            if delivered:
+                super().publish(messages, timeout_s=timeout_s)
+            raise Crash
+
+    dying, other = Dying(), Scripted()
+    with pytest.raises(Crash):
+        publish(world, dying)
+    too_early = publish(world, other, "relay-2")
+    world.time.pass_(30.1)
+    publish(world, other, "relay-2")
+
+    assert too_early == 0, "the claim of the dead relay has not run out"
+    assert other.published == ids
+    assert dying.published == (ids if delivered else [])
+    assert world.pending() == []
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_mark_whose_commit_is_unknown_loses_nothing(world: World, committed: bool) -> None:
+    """R13: marked or not, the message is with the broker; not marked, it is published again when the claim has run out."""
+    ids = put(world, count=2)
+    broker = Scripted()
+    replies = CommitReplies(world.engine)
+
+    def lose_the_next(_message: Message) -> PublishOutcome:
+        if not replies.lost:
+            replies.lose(committed)
+            replies.lost = 1
+        return CONFIRMED
+
+    broker.answer = lose_the_next
+    with pytest.raises(Exception, match="the answer to a commit never came"):
+        publish(world, broker)
+    world.time.pass_(30.1)
+    again = publish(world, broker, "relay-2")
+
+    assert again == (0 if committed else 2)
+    assert broker.published == (ids if committed else ids * 2)
+    assert world.pending() == []
+
+
+def test_a_claim_whose_commit_is_unknown_loses_nothing(world: World) -> None:
+    """R13."""
+    ids = put(world, count=2)
+    broker = Scripted()
+    CommitReplies(world.engine).lose(True)
+    with pytest.raises(Exception, match="the answer to a commit never came"):
+        publish(world, broker)
+    world.time.pass_(30.1)
+
+    publish(world, broker)
+
+    assert broker.published == ids
+
+
+def test_a_row_that_commits_late_with_a_lower_id_is_not_skipped(world: World) -> None:
+    """R13: by state, never by 'greater than the last id'."""
+    put(world, count=1)
+    with world.engine.begin() as connection:
+        connection.execute(update(schema.outbox).values(id=100))
+    broker = Scripted()
+    publish(world, broker)
+    late = {"id": 7, "task_id": "late", "queue": "tasks", "body": "{}", "status": "PENDING"}
+    with world.engine.begin() as connection:
+        connection.execute(
+            insert(schema.outbox).values(**late, available_us=world.time.now_us, created_us=world.time.now_us)
+        )
+
+    publish(world, broker)
+
+    assert broker.published == ["100", "7"]
+
+
+def test_two_relays_never_hold_the_same_row(world: World) -> None:
+    """R13: several relays may run."""
+    put(world, count=5)
+    held = [
+        transact(world.engine, lambda connection: outbox.claim_batch(connection, name, rows_max=3, claim_s=30.0))  # noqa: B023
+        for name in ("a", "b", "c")
+    ]
+
+    assert [[row.id for row in rows] for rows in held] == [[1, 2, 3], [4, 5], []]
+
+
+def test_a_relay_that_was_away_longer_than_its_claim_takes_nothing_back(world: World) -> None:
+    """R13: giving back is for whoever holds the row; a confirm counts whoever brings it."""
+    put(world, count=2)
+
+    def claim(name: str) -> list[int]:
+        rows = transact(world.engine, lambda connection: outbox.claim_batch(connection, name, rows_max=9, claim_s=5.0))
+        return [row.id for row in rows]
+
+    first = claim("slow")
+    world.time.pass_(5.1)
+    second = claim("quick")
+    transact(world.engine, lambda connection: outbox.give_back(connection, "slow", first))
+    transact(world.engine, lambda connection: outbox.put_off(connection, "slow", first, delay_s=9.0))
+
+    assert first == second
+    assert claim("third") == []
+    transact(world.engine, lambda connection: outbox.mark_sent(connection, first))
+    assert world.pending() == []
+
+
+def test_a_batch_is_bounded(world: World) -> None:
+    put(world, count=5)
+    broker = Scripted()
+
+    assert [publish(world, broker, rows_max=2) for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_running_it_opens_a_new_channel_after_trouble_and_ends_when_asked(world: World) -> None:
+    """R13, R30."""
+    put(world)
+    outcomes = iter([UNKNOWN, CONFIRMED])
+    broker = Scripted(answer=lambda _: next(outcomes))
+
+    world.relay(broker=broker, rests=4).run()
+
+    assert (broker.opened, broker.declared, broker.closed) == (2, 2, 2)
+    assert world.pending() == []
+
+
+def test_running_it_waits_for_a_broker_and_for_a_database_that_are_away(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(world)
+    troubles = iter([DatabaseUnavailable("away"), DatabaseUnavailable("away")])
+    transact_ = relay.transact
+
+    def sometimes(engine: Any, work: Any) -> Any:
+        for trouble in troubles:
+            raise trouble
+        return transact_(engine, work)
+
+    monkeypatch.setattr(relay, "transact", sometimes)
+
+    class Away(Scripted):
+        def open_publisher(self) -> Scripted:
+            super().open_publisher()
+            if self.opened < 3:
+                raise BrokerUnavailable("refused")
+            return self
+
+    broker = Away()
+    world.relay(broker=broker, rests=6).run()
+
+    assert broker.opened == 3
+    assert world.pending() == []
+
+
+def test_no_database_connection_is_held_while_publishing(world: World) -> None:
+    """R3."""
+    put(world)
+    in_use: list[int] = []
+
+    def look(_message: Message) -> PublishOutcome:
+        in_use.append(world.engine.pool.checkedout())  # type: ignore[attr-defined]
+        return CONFIRMED
+
+    publish(world, Scripted(answer=look))
+
+    assert in_use == [0]
+
+
+def test_only_old_rows_that_were_sent_are_purged_some_at_a_time(world: World) -> None:
+    put(world, count=3)
+    publish(world, Scripted())
+    put(world, count=1)
+    world.time.pass_(100.0)
+
+    def purge(older_than_s: float) -> int:
+        return transact(
+            world.engine,
+            lambda connection: outbox.purge_sent(connection, older_than_s=older_than_s, rows_max=2),
+        )
+
+    assert [purge(101.0), purge(99.0), purge(99.0), purge(99.0)] == [0, 2, 1, 0]
+    assert len(world.pending()) == 1
+
+
+def test_the_age_of_the_oldest_message_counts_from_when_it_was_due(world: World) -> None:
+    """R19."""
+
+    def age_us() -> int:
+        return transact(world.engine, outbox.oldest_pending_age_us)
+
+    nothing = age_us()
+    put(world, delay_s=10.0)
+    world.time.pass_(5.0)
+    not_due = age_us()
+    world.time.pass_(8.0)
+
+    assert (nothing, not_due) == (0, 0)
+    assert age_us() == pytest.approx(3_000_000, abs=10)
+
+
+def test_after_a_restart_each_waiting_task_has_its_latest_message_again_and_no_other_task_has(world: World) -> None:
+    """R29: a queue in memory is empty after a restart."""
+    accepted, retrying, done, dead, redriven = (world.submit() for _ in range(5))
+    world.fail(world.claim(retrying), delay_s=0.0)
+    world.succeed(world.claim(done))
+    world.kill(dead)
+    world.kill(redriven)
+    letter = world.letters()[-1].id
+    transact(
+        world.engine,
+        lambda connection: redrive(connection, letter, actor="api", work_queue=SETTINGS.work_queue),
+    )
+    broker = Scripted()
+    while publish(world, broker):
+        pass
+
+    transact(world.engine, outbox.revive_waiting)
+
+    revived = world.outbox(status="PENDING")
+    assert [(row.task_id, row.queue) for row in revived] == [
+        (task.id, SETTINGS.work_queue) for task in (accepted, retrying, redriven)
+    ]
+
+
+@hypothesis_settings(max_examples=40)
+@given(st.data())
+def test_whatever_relays_do_and_wherever_they_die_every_message_arrives(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """R13: any outcome for any message, a death after any database or broker call; in the end each is published and marked."""
+    world = World(tmp_path_factory.mktemp("relay"))
+    ids = put(world, count=data.draw(st.integers(1, 4)))
+    arrived: set[str] = set()
+    dies_at = st.integers(0, 5)
+
+    class Chaotic(Scripted):
+        def publish(self, messages: Sequence[Message], *, timeout_s: float) -> list[PublishOutcome]:
+            outcomes = [data.draw(st.sampled_from(PublishOutcome)) for _ in messages]
+            for message, outcome in zip(messages, outcomes, strict=True):
+                if outcome is CONFIRMED or (outcome is UNKNOWN and data.draw(st.booleans())):
+                    arrived.add(message.id)
+            return outcomes
+
+    for _ in range(data.draw(st.integers(0, 4))):
+        calls = Countdown(data.draw(dies_at))
+        event.listen(world.engine, "before_cursor_execute", calls.count)
+        try:
+            publish(world, Chaotic(), rows_max=data.draw(st.integers(1, 4)))
+        except (Crash, BrokerConnectionLost, BrokerUnavailable):
+            pass
+        finally:
+            event.remove(world.engine, "before_cursor_execute", calls.count)
+        sent = {str(row.id) for row in world.outbox(status="SENT")}
+        assert sent <= arrived, "nothing is marked that did not arrive"
+        world.time.pass_(data.draw(st.sampled_from([0.0, 3.0, 31.0])))
+    world.time.pass_(31.0)
+    while publish(world, Scripted(answer=lambda message: arrived.add(message.id) or CONFIRMED)):  # type: ignore[func-returns-value]
+        pass
+
+    assert arrived == set(ids)
+    assert world.pending() == []
+    world.close()
+
+
+class Countdown:
+    """Dies at the n-th statement."""
+
+    def __init__(self, statements: int) -> None:
+        self._left = statements
+
+    def count(self, *_: Any) -> None:
+        if self._left == 0:
+            raise Crash
+        self._left -= 1
