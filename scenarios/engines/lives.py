@@ -67,7 +67,7 @@ class Lives:
             self._connection.execute(f"CREATE TABLE listed_{name} (task VARCHAR)")
         self._connection.execute(_GROUPING.replace("{source}", _source(files, object_bytes_max + OBJECT_BYTES_MIN)))
         marked = self._connection.execute(
-            "DELETE FROM lives WHERE starts_with(subject, ?) RETURNING subject, earliest_ns, latest_ns", [_MARK]
+            "DELETE FROM lives WHERE starts_with(subject, ?) RETURNING subject, start_ns, last_ns", [_MARK]
         ).fetchall()
         self._spans = {subject[1:]: (earliest_ns, latest_ns) for subject, earliest_ns, latest_ns in marked}
 
@@ -184,6 +184,10 @@ def _value_of(place: int) -> str:
 _ONE = {event: 1 << (6 * place) for place, event in enumerate(_COUNTED)}
 _ODD = 1 << _ODD_BIT
 _CODES = " ".join(f"WHEN '{event}' THEN {one}" for event, one in _ONE.items())
+_MARKED_EVENTS = ", ".join(f"'{event}'" for event in ("pause.ok", "resume.ok", "fault.healed"))
+_MARKED = 0
+"""The code of events that have a row of their own in `lives`: from the first of them to the last."""
+_MARKS = " ".join(f"WHEN {event} THEN {_MARKED}" for event in _MARKED_EVENTS.split(", "))
 _PASSED = ", ".join(f"'{event}'" for event in _PASSED_OVER)
 
 _GROUPING = f"""
@@ -191,14 +195,14 @@ CREATE TABLE lives AS
 WITH named AS (
     SELECT
         CASE
-            WHEN event IN ('pause.ok', 'resume.ok', 'fault.healed') THEN '{_MARK}' || event
+            WHEN event IN ({_MARKED_EVENTS}) THEN '{_MARK}' || event
             WHEN resource IS NOT NULL AND (starts_with(event, 'lease.') OR starts_with(event, 'write')) THEN resource
             ELSE task
         END AS subject,
         CASE
             WHEN order_key IS NOT NULL OR scope IS NOT NULL OR due_s IS NOT NULL OR priority IS NOT NULL
                 OR state IN ('FAILED', 'DEAD', 'CANCELLED', 'EXPIRED') THEN {_ODD}
-            ELSE CASE event {_CODES} ELSE {_ODD} END
+            ELSE CASE event {_CODES} {_MARKS} ELSE {_ODD} END
         END AS code,
         coalesce(t_ns, CAST(round(t_s * {NS_PER_S}) AS BIGINT)) AS t_ns,
         event = 'attempt.fail' AS is_failure,
@@ -222,11 +226,9 @@ WITH named AS (
         max(CASE WHEN code IN ({_ONE["lease.acquired"]}, {_ONE["lease.released"]}) THEN hash(actor) END) AS holder_max,
         min(key) AS key,
         max(key) AS key_max,
-        min(CASE WHEN code = {_ONE["attempt.start"]} THEN t_ns END) AS start_ns,
+        min(CASE WHEN code IN ({_ONE["attempt.start"]}, {_MARKED}) THEN t_ns END) AS start_ns,
         max(CASE WHEN code = {_ONE["attempt.ok"]} OR is_failure THEN t_ns END) AS end_ns,
-        min(t_ns) AS earliest_ns,
-        max(t_ns) AS latest_ns,
-        max(CASE WHEN code IN ({_ONE["attempt.ok"]}, {_ONE["effect"]}) THEN t_ns END) AS last_ns,
+        max(CASE WHEN code IN ({_ONE["attempt.ok"]}, {_ONE["effect"]}, {_MARKED}) THEN t_ns END) AS last_ns,
         min(CASE WHEN code = {_ONE["state"]} AND "to" = 'ACCEPTED' AND "from" IS NULL THEN t_ns END) AS accepted_ns,
         min(CASE WHEN code = {_ONE["state"]} AND "to" = 'RUNNING' AND "from" = 'ACCEPTED' THEN t_ns END) AS running_ns,
         min(CASE WHEN code = {_ONE["state"]} AND "to" = 'SUCCEEDED' AND "from" = 'RUNNING' THEN t_ns END) AS succeeded_ns,
@@ -253,7 +255,7 @@ SELECT
         AND ({_ROWS} = 0 OR ({_ROWS} = 3 AND accepted_ns < running_ns AND running_ns < succeeded_ns)),
         false
     ) AS plain,
-    has_states, start_ns, end_ns, last_ns, earliest_ns, latest_ns, key, key <> key_max AS has_keys, names_priority,
+    has_states, start_ns, end_ns, last_ns, key, key <> key_max AS has_keys, names_priority,
     {_READS} AS reads,
     read_final_ns IS NOT NULL AS reads_final,
     {_REPORTS} AS reports,
