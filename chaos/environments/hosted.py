@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Self
 
 from chaos.environment import Injection, Process, ProcessSpec, ServiceName, Services
 from chaos.environments.links import Links
@@ -31,7 +32,7 @@ class HostedEnvironment:
         self._http_ports: dict[str, int] = {}
         self._opened: tuple[Warden, ProcessHost, Links] | None = None
 
-    def __enter__(self) -> "HostedEnvironment":
+    def __enter__(self) -> Self:
         """Start the warden, then the services.
 
         Raises:

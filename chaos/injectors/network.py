@@ -99,13 +99,21 @@ class NetworkDegradation:
 
     def _missing_health(self) -> str:
         try:
-            exchange = self._connect(PATIENCE_S)
-            took_s = exchange.ask()
+            exchange = self._connect(self._timeout_s)
+            took_s = exchange.ask(self._reply_bytes)
             exchange.close()
         except OSError as error:
             return f"no clean round trip ({error})"
-        limit_s = 2 * self._fault.value / 1000 * AT_LEAST
-        return f"a round trip still takes {took_s:.2f} s" if self._fault.kind == "delay" and took_s >= limit_s else ""
+        return f"a round trip still takes {took_s:.2f} s" if self._is_slow(took_s) else ""
+
+    @property
+    def _reply_bytes(self) -> int:
+        return round(self._fault.value * 1024 * SLOW_REPLY_S) if self._fault.kind == "slow" else 0
+
+    def _is_slow(self, took_s: float) -> bool:
+        """Whether an answer took as long as the fault makes it take."""
+        least_s = {"delay": 2 * self._fault.value / 1000, "slow": SLOW_REPLY_S}.get(self._fault.kind)
+        return least_s is not None and took_s >= least_s * AT_LEAST
 
     @property
     def _timeout_s(self) -> float:
@@ -119,14 +127,11 @@ class NetworkDegradation:
 
     def _seen(self, exchange: Exchange) -> tuple[bool, str]:
         """Whether a question on this connection shows the fault, and what it shows."""
-        fault = self._fault
-        reply_bytes = round(fault.value * 1024 * SLOW_REPLY_S) if fault.kind == "slow" else 0
         try:
-            took_s = exchange.ask(reply_bytes)
+            took_s = exchange.ask(self._reply_bytes)
         except OSError as error:
             return self._seen_in(error)
-        least_s = {"delay": 2 * fault.value / 1000, "slow": SLOW_REPLY_S}.get(fault.kind)
-        return least_s is not None and took_s >= least_s * AT_LEAST, f"answered after {took_s:.2f} s"
+        return self._is_slow(took_s), f"answered after {took_s:.2f} s"
 
     def _seen_in(self, error: OSError) -> tuple[bool, str]:
         silent = isinstance(error, TimeoutError)

@@ -17,6 +17,7 @@ from chaos.ports import LOOPBACK, PortLease
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
 
 USER = "tasklab"
+STATEMENT_TIMEOUT_S = 30.0
 SERVER_ARGUMENTS = (
     f"--bind-address={LOOPBACK}",
     "--skip-name-resolve",
@@ -42,11 +43,27 @@ def read_version(address: MysqlAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S)
     return str(version)
 
 
-def create_database(address: MysqlAddress, timeout_s: float = 30.0) -> None:
-    """An empty database of the name in `address`; one that is there already is dropped."""
-    with closing(connect(address, timeout_s)) as connection, connection.cursor() as cursor:
-        cursor.execute(f"DROP DATABASE IF EXISTS `{address.database}`")
-        cursor.execute(f"CREATE DATABASE `{address.database}` CHARACTER SET utf8mb4")
+def create_database(address: MysqlAddress, timeout_s: float = STATEMENT_TIMEOUT_S) -> None:
+    """An empty database of the name in `address`; one that is there already is dropped.
+
+    Raises:
+        ServiceUnavailable: the server does not answer, or does not let this user do it.
+    """
+    drop_database(address, timeout_s)
+    _execute(address, f"CREATE DATABASE `{address.database}` CHARACTER SET utf8mb4", timeout_s)
+
+
+def drop_database(address: MysqlAddress, timeout_s: float = STATEMENT_TIMEOUT_S) -> None:
+    """No database of the name in `address` any more. Idempotent; raises as `create_database`."""
+    _execute(address, f"DROP DATABASE IF EXISTS `{address.database}`", timeout_s)
+
+
+def _execute(address: MysqlAddress, statement: str, timeout_s: float) -> None:
+    try:
+        with closing(connect(address, timeout_s)) as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+    except pymysql.MySQLError as error:
+        raise ServiceUnavailable("mysql", f"{statement} failed at {address.host}:{address.port}: {error}") from error
 
 
 def connect(address: MysqlAddress, timeout_s: float) -> "pymysql.connections.Connection[pymysql.cursors.Cursor]":

@@ -64,6 +64,12 @@ def missing_write(host: str, port: int, *, replicas: int = 0, timeout_s: float =
     return ""
 
 
+def read_version(host: str, port: int) -> str:
+    """As INFO says."""
+    with closing(client(host, port)) as server:
+        return str(server.info("server")["redis_version"])
+
+
 def missing_at_sentinels(
     sentinels: Sequence[tuple[str, int]], primary_name: str, primary: tuple[str, int], *, replicas: int
 ) -> str:
@@ -169,8 +175,7 @@ class RedisServer(Server):
 
     def version(self) -> str:
         """As INFO says."""
-        with closing(client(LOOPBACK, self.primary_port())) as primary:
-            return str(primary.info("server")["redis_version"])
+        return read_version(LOOPBACK, self.primary_port())
 
     def node(self, port: int) -> Ward:
         """The process of the node on that port."""
