@@ -10,7 +10,7 @@ TABLE = {
     "key": TAB_KEY,
     "structure": [
         {"key": "figure", "title": "So far"},
-        {"key": "now", "title": "Tasks"},
+        {"key": "now", "title": "Now"},
         {"key": "meaning", "title": "How to read it"},
     ],
 }
