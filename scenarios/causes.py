@@ -75,7 +75,7 @@ def lease_ran_out(history: History, former: Attempt, latter: Attempt) -> bool:
 
     Or whether `latter` is itself the late start of a lease older than `former`, a zombie's, that had run out (docs/adr/0003).
     """
-    leases = history.leases.get(former.task)
+    leases = history.leases_on(former.task)
     if leases is None:
         return False
     lease = _last_hold(leases, former.actor, latter.started_ns)

@@ -77,6 +77,10 @@ class History:
         """When the last attempt ended."""
         self._index()
 
+    def leases_on(self, task: str) -> list[Event] | None:
+        """The lease events of a task: those whose resource is named after it."""
+        return self.leases.get(task) or self.leases.get(f"task:{task}")
+
     def count_in(self, *, last_end_ns: int | None, records_states: bool) -> None:
         """Take account of events that are not among these: of tasks that were only counted (scenarios/ordinary.py)."""
         self.records_states = self.records_states or records_states

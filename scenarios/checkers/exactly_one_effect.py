@@ -22,7 +22,9 @@ def check(history: History, policy: Policy) -> Findings:
             breaches.extend(doubled(timeline))
         elif is_done(history, timeline, lists):
             exercised += 1
-            breaches.append(Breach(timeline.task, Proof.END, "done without an accepted effect"))
+            # An effect comes before the end of its attempt; only of a task that is merely listed it may still be under way.
+            proof = Proof.RECORD if timeline.succeeded else Proof.END
+            breaches.append(Breach(timeline.task, proof, "done without an accepted effect"))
     for task in sorted(lists.done.difference(history.tasks)):
         breaches.append(Breach(task, Proof.END, "listed as done, without an accepted effect"))
     return Findings(
