@@ -4,6 +4,7 @@ Every sweep is a look without a lock and then, task by task, a move that checks 
 is left alone, and under the leader's fence, so that a leader that was away cannot write late.
 """
 
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -100,8 +101,11 @@ class Rescuer:
         for job in self.jobs:
             try:
                 job(fence)
-            except Exception:
-                log.exception("a leader job failed", job=repr(job))
+            except Exception as error:  # noqa: BLE001 — a job that breaks must not keep the sweep from its work
+                # No message and no locals: they may hold what is not for logs (R18).
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                where = f"{last.filename}:{last.lineno}"
+                log.error("a leader job failed", job=repr(job), error=type(error).__name__, where=where)
 
     def sweep(self, held: HeldLock) -> bool:
         """Put right what is wrong at this moment; whether this leader's fence was still good all along.

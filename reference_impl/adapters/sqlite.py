@@ -24,7 +24,12 @@ def sqlite_engine(
 
     WAL, so that readers do not wait; synchronous=NORMAL: a killed process loses nothing, a power cut may lose the last commits.
     """
-    engine = create_engine(url, poolclass=poolclass, connect_args={"timeout": io_timeout_s, "check_same_thread": False})
+    engine = create_engine(
+        url,
+        poolclass=poolclass,
+        hide_parameters=True,  # they hold payloads, and errors are logged
+        connect_args={"timeout": io_timeout_s, "check_same_thread": False},
+    )
 
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, _: Any) -> None:
