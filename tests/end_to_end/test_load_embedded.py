@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 import msgspec
-from freezes import FROZEN_S
+from load_faults import FROZEN_S
 from loads import Lab, left_of, load
 
 from reports.series import series_of
@@ -40,7 +40,7 @@ def test_the_same_seed_submits_the_same_tasks(tmp_path: Path) -> None:
 
 def test_a_frozen_api_stops_no_submission_and_shows_in_the_percentiles_and_in_the_report(tmp_path: Path) -> None:
     ended = load(
-        tmp_path, "--rate", "20", "--duration", "5", "--fault", "tests.end_to_end.freezes:api_frozen", *EMBEDDED
+        tmp_path, "--rate", "20", "--duration", "5", "--fault", "tests.end_to_end.load_faults:api_frozen", *EMBEDDED
     )
 
     (strike,) = ended.directory.read_facts().strikes

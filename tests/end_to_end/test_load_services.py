@@ -7,11 +7,9 @@ from loads import left_of, load
 
 pytestmark = pytest.mark.services
 
-STRUCK = ("--rate", "30", "--duration", "6", "--fault", "broker_killed", "--seed", "5")
-
 
 def test_the_reference_keeps_every_promise_under_a_load_while_the_broker_is_killed(tmp_path: Path) -> None:
-    ended = load(tmp_path, *STRUCK)
+    ended = load(tmp_path, "--rate", "30", "--duration", "6", "--fault", "broker_killed", "--seed", "5")
 
     assert {name: said["reason"] for name, said in ended.said["verdicts"].items() if said["verdict"] != "held"} == {}
     assert ended.exit_code == 0, ended.stderr
@@ -22,7 +20,9 @@ def test_the_reference_keeps_every_promise_under_a_load_while_the_broker_is_kill
 
 
 def test_the_naive_design_is_caught_with_tasks_that_are_stuck(tmp_path: Path) -> None:
-    ended = load(tmp_path, *STRUCK, "--system", "naive")
+    struck = ("--fault", "tests.end_to_end.load_faults:broker_killed_early", "--system", "naive")
+
+    ended = load(tmp_path, "--rate", "20", "--duration", "6", "--seed", "5", *struck)
 
     assert ended.exit_code == 1
     stuck = ended.said["verdicts"]["no_stuck_task"]
