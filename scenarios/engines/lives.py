@@ -14,7 +14,8 @@ from scenarios.reading import is_packed
 from scenarios.timeline import FOREVER_NS
 
 MEMORY_LIMIT = "1200MB"
-OBJECT_BYTES_MIN = 16 * 2**20
+OBJECT_BYTES = 16 * 2**20
+"""For how long a line DuckDB is ready; only the account is ever longer, and is read by itself."""
 EVENTS_OF_ORDINARY_MAX = 60
 """More events than this of one subject are looked at; fewer cannot overflow a counter of six bits."""
 
@@ -59,13 +60,13 @@ _MARK = "\x01"
 class Lives:
     """What each task of the files did, in one row a task; DuckDB holds it, and spills to `directory` what does not fit."""
 
-    def __init__(self, files: Sequence[Path], directory: Path, *, object_bytes_max: int) -> None:
+    def __init__(self, files: Sequence[Path], directory: Path) -> None:
         self._connection = duckdb.connect(
             config={"memory_limit": MEMORY_LIMIT, "temp_directory": str(directory), "preserve_insertion_order": False}
         )
         for name in FINAL_LISTS:
             self._connection.execute(f"CREATE TABLE listed_{name} (task VARCHAR)")
-        self._connection.execute(_GROUPING.replace("{source}", _source(files, object_bytes_max + OBJECT_BYTES_MIN)))
+        self._connection.execute(_GROUPING.replace("{source}", _source(files)))
         marked = self._connection.execute(
             "DELETE FROM lives WHERE starts_with(subject, ?) RETURNING subject, start_ns, last_ns", [_MARK]
         ).fetchall()
@@ -80,7 +81,7 @@ class Lives:
         lists = "{" + ", ".join(f"'{name}': 'VARCHAR[]'" for name in FINAL_LISTS) + "}"
         self._connection.execute(
             "CREATE TABLE final AS SELECT * FROM read_json(?, format = 'newline_delimited',"
-            f" columns = {lists}, maximum_object_size = {content_bytes + OBJECT_BYTES_MIN})",
+            f" columns = {lists}, maximum_object_size = {content_bytes + OBJECT_BYTES})",
             [str(file)],
         )
         for name in FINAL_LISTS:
@@ -151,25 +152,23 @@ class Lives:
         return value
 
 
-def _source(files: Sequence[Path], object_bytes: int) -> str:
+def _source(files: Sequence[Path]) -> str:
     """SQL for the rows of all files; whether one is packed is told by its content, not by its name."""
     packed = [file for file in files if is_packed(file)]
     plain = [file for file in files if file not in packed]
     reads = [
-        f"SELECT * FROM {_read(some, compression, object_bytes)}"
-        for some, compression in ((plain, "none"), (packed, "gzip"))
-        if some
+        f"SELECT * FROM {_read(some, compression)}" for some, compression in ((plain, "none"), (packed, "gzip")) if some
     ]
     return "(" + " UNION ALL ".join(reads) + ")"
 
 
-def _read(files: Sequence[Path], compression: str, object_bytes: int) -> str:
+def _read(files: Sequence[Path], compression: str) -> str:
     names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _COLUMNS.items())
     # What is no event is found, and said, by the reading that follows (sift.py); here such a line is a row of NULLs.
     return (
         f"read_json([{names}], format = 'newline_delimited', ignore_errors = true, columns = {{{columns}}},"
-        f" compression = '{compression}', maximum_object_size = {object_bytes})"
+        f" compression = '{compression}', maximum_object_size = {OBJECT_BYTES})"
     )
 
 

@@ -15,6 +15,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
+from typing import BinaryIO
 
 import msgspec
 
@@ -49,9 +50,10 @@ def sieve(files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = (), pa
     """
     with tempfile.TemporaryDirectory(prefix="tasklab-sieve-") as scratch:
         account = Path(scratch) / "final.json"
-        account_bytes = _copy_final(files, account)
-        with closing(Lives(files, Path(scratch), object_bytes_max=account_bytes)) as lives:
-            can_list_done = account_bytes == 0 or lives.list_final(account, account_bytes)
+        where = _copy_final(files, account)
+        others = [_without_final(file, Path(scratch)) if file == where else file for file in files]
+        with closing(Lives(others, Path(scratch))) as lives:
+            can_list_done = where is None or lives.list_final(account, account.stat().st_size)
             odd, ordinary = lives.sort(policy, keep=keep, can_list_done=can_list_done)
             last_end_ns, records_states = lives.last_end_ns, lives.records_states
     parts = [part for file in files for part in _parts(file, parts_min)]
@@ -64,15 +66,30 @@ def sieve(files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = (), pa
     return Sieved(recorded, ordinary)
 
 
-def _copy_final(files: Sequence[Path], into: Path) -> int:
-    """Copy the line of a `final` event; its length, 0 where there is none. (A second one is malformed, and found later.)"""
+def _copy_final(files: Sequence[Path], into: Path) -> Path | None:
+    """Copy the line of a `final` event; the file it is in, None where there is none. (A second one is malformed, and found later.)"""
     for search in (_final_at_the_end, _final_anywhere):
         for file in files:
             line = search(file)
             if line:
                 into.write_bytes(line)
-                return len(line)
-    return 0
+                return file
+    return None
+
+
+def _without_final(file: Path, scratch: Path) -> Path:
+    """A copy without the account: it may be so long that DuckDB would need gigabytes to be ready for more lines like it."""
+    copy = scratch / "without-final.jsonl"
+    with open_history(file) as stream, copy.open("wb") as copied:
+        for block in _blocks(stream):
+            lines = block.splitlines(keepends=True) if b'"final"' in block else [block]
+            copied.writelines(line for line in lines if not _is_final(line))
+    return copy
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    while block := stream.read(SEARCHED_BYTES):
+        yield block + stream.readline(LINE_BYTES_MAX)
 
 
 def _final_at_the_end(file: Path) -> bytes:
@@ -88,8 +105,7 @@ def _final_at_the_end(file: Path) -> bytes:
 
 def _final_anywhere(file: Path) -> bytes:
     with open_history(file) as stream:
-        while block := stream.read(SEARCHED_BYTES):
-            block += stream.readline(LINE_BYTES_MAX)
+        for block in _blocks(stream):
             if b'"final"' in block:
                 found = next(filter(_is_final, block.splitlines()), b"")
                 if found:
