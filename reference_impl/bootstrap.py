@@ -9,11 +9,10 @@ from sqlalchemy import Engine, make_url
 
 from reference_impl.adapters.system import StopEvent, SystemClock, SystemEntropy
 from reference_impl.lease import HeldClaims
-from reference_impl.lock import prepare
 from reference_impl.metrics import Metrics
 from reference_impl.ports import Broker, Cache, Handler, LeaderJob, Observer, Runtime, Topology
 from reference_impl.relay import Relay
-from reference_impl.rescuer import LOCK, Rescuer, RescuerOptions
+from reference_impl.rescuer import Rescuer, RescuerOptions
 from reference_impl.settings import Settings
 from reference_impl.worker import Worker, WorkerOptions
 
@@ -169,7 +168,6 @@ def build_worker(parts: Parts, held: HeldClaims) -> Worker:
 def build_rescuer(parts: Parts) -> Rescuer:
     """The rescuer of this process."""
     settings = parts.settings
-    prepare(parts.engine, LOCK)
     options = RescuerOptions(
         sweep_s=settings.sweep_s,
         rows_max=settings.sweep_batch,

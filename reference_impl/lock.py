@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from reference_impl.errors import CacheUnavailable
 from reference_impl.ports import Cache, Runtime
 from reference_impl.schema import fences
-from reference_impl.transactions import transact
+from reference_impl.transactions import read, transact
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ def acquire(runtime: Runtime, engine: Engine, cache: Cache, name: str, *, ttl_s:
         CacheUnavailable: Redis did not answer.
         DatabaseError: as `transact`.
     """
-    seen = transact(engine, lambda connection: accepted_fence(connection, name))
+    seen = _seen_fence(engine, name)
     owner = f"{runtime.name}/{runtime.entropy.identifier()}"  # another at every acquisition, also after a restart
     asked_s = runtime.clock.monotonic_s()
     fence = cache.acquire_lock(name, owner, ttl_s=ttl_s, fence_above=seen)
@@ -98,14 +98,16 @@ def is_current(connection: Connection, name: str, *, fence: int, owner: str) -> 
     return connection.execute(_TAKE, {"named": name, "new_fence": fence, "new_owner": owner}).rowcount == 1
 
 
-def prepare(engine: Engine, name: str) -> None:
-    """Make the row that `is_current` works on; idempotent."""
+def _seen_fence(engine: Engine, name: str) -> int:
+    """The greatest accepted fence; where this lock is a new one, its row is made, which `is_current` works on."""
 
-    def work(connection: Connection) -> None:
-        if connection.scalar(select(fences.c.name).where(fences.c.name == name)) is None:
+    def look_or_make(connection: Connection) -> int:
+        fence: int | None = connection.scalar(_ACCEPTED, {"named": name})
+        if fence is None:
             connection.execute(insert(fences).values(name=name, fence=0, owner=""))
+        return fence or 0
 
     try:
-        transact(engine, work)
-    except IntegrityError:
-        return  # another process made it in the meantime
+        return transact(engine, look_or_make)
+    except IntegrityError:  # another process made it in the meantime
+        return read(engine, lambda connection: accepted_fence(connection, name))

@@ -26,15 +26,16 @@ def run_role(role: str, settings: Settings) -> int:
         transact(parts.engine, outbox.revive_waiting)  # a queue in memory is empty after a restart
     log.info("started")
     try:
-        _run(role, parts, stop)
+        finished = _run(role, parts, stop)
     finally:
         parts.broker.close()
         parts.engine.dispose()
-    log.info("ended")
+    log.info("ended" if finished else "ended; what was not finished in time was given back")
     return 0
 
 
-def _run(role: str, parts: Parts, stop: StopEvent) -> None:
+def _run(role: str, parts: Parts, stop: StopEvent) -> bool:
+    """Whether everything that was under way when the process was asked to end has been finished."""
     slots_ended = StopEvent()
     working, serving = loops_of(role, parts, slots_ended)
     if role in {"api", "embedded"}:
@@ -44,10 +45,11 @@ def _run(role: str, parts: Parts, stop: StopEvent) -> None:
     workers.start(working)
     stop.await_request()
     try:
-        workers.join(parts.settings.drain_s)
+        finished = workers.join(parts.settings.drain_s)
     finally:
         slots_ended.request()
     heart.join(parts.settings.heartbeat_s)
+    return finished
 
 
 def _serve_api(parts: Parts, stop: StopEvent) -> None:

@@ -67,8 +67,9 @@ class StopEvent:
 def stop_on_signals(stop: StopEvent) -> None:
     """SIGTERM and SIGINT utter the wish to end; a second one kills, like any other crash. Call it in the main thread."""
 
-    def on_signal(number: int, _frame: object) -> None:
-        signal.signal(number, signal.SIG_DFL)
+    def on_signal(_number: int, _frame: object) -> None:
+        for ending in (signal.SIGTERM, signal.SIGINT):  # whichever comes next
+            signal.signal(ending, signal.SIG_DFL)
         stop.request()
 
     signal.signal(signal.SIGTERM, on_signal)

@@ -208,7 +208,6 @@ class EmbeddedWorld:
     def sweep(self) -> None:
         """A rescuer leads once."""
         runtime = self._runtime("rescuer")
-        lock.prepare(self.engine, LOCK)
         held = lock.acquire(runtime, self.engine, self._cache, LOCK, ttl_s=SETTINGS.lock_ttl_s)
         if held is None:
             return

@@ -109,7 +109,6 @@ class World:
         self.cache = MemoryCache(monotonic_s=self.time.monotonic_s)
         self.metrics = Metrics()
         self.held = HeldClaims()
-        lock.prepare(self.engine, LOCK)
 
     def open_engine(self) -> Engine:
         """Another process's way to the same database."""

@@ -321,6 +321,8 @@ def is_current(world: World, fence: int, owner: str) -> bool:
 
 def test_after_a_newer_fence_was_accepted_no_older_one_is(world: World) -> None:
     """R7: the protected resource checks, whatever the holders believe."""
+    world.lead()
+
     answers = [is_current(world, *write) for write in ((1, "a"), (1, "a"), (3, "b"), (2, "c"), (1, "a"), (3, "b"))]
 
     assert answers == [True, True, True, False, False, True]
@@ -328,12 +330,15 @@ def test_after_a_newer_fence_was_accepted_no_older_one_is(world: World) -> None:
 
 def test_of_two_holders_with_the_same_fence_the_first_to_write_keeps_it(world: World) -> None:
     """R7: after a failover Redis may give the same token twice."""
+    world.lead()
+
     assert [is_current(world, 5, "a"), is_current(world, 5, "b"), is_current(world, 5, "a")] == [True, False, True]
 
 
 @pytest.fixture(scope="module")
 def fences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     made = World(tmp_path_factory.mktemp("fences"))
+    made.lead()  # makes the row
     yield made
     made.close()
 
@@ -353,6 +358,8 @@ def test_accepted_fences_never_go_back_and_never_change_hands(fences: World, wri
 
 def test_the_fence_of_a_lock_is_above_every_fence_that_the_database_accepted(world: World) -> None:
     """R7: also when Redis has forgotten its own."""
+    world.lead()
+    world.time.pass_(SETTINGS.lock_ttl_s)
     assert is_current(world, 41, "former leader")
 
     held = acquire(world, Watcher())
@@ -362,8 +369,20 @@ def test_the_fence_of_a_lock_is_above_every_fence_that_the_database_accepted(wor
     assert not is_current(world, 41, "former leader")
 
 
-def test_preparing_is_idempotent(world: World) -> None:
-    lock.prepare(world.engine, "other")
-    lock.prepare(world.engine, "other")
+def test_the_first_two_who_ever_ask_for_a_lock_may_ask_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R7: each finds no row to write its fence to; the other has made it, and even written, when this one tries."""
+    real = lock.transact
 
-    assert transact(world.engine, lambda connection: lock.accepted_fence(connection, "other")) == 0
+    def after_the_other(engine: Any, work: Any) -> Any:
+        monkeypatch.setattr(lock, "transact", real)
+        with world.engine.begin() as connection:
+            connection.execute(schema.fences.insert().values(name="sweep", fence=7, owner="other"))
+            monkeypatch.setattr(lock, "_ACCEPTED", lock._ACCEPTED.where(schema.fences.c.fence < 0))
+        try:
+            return real(engine, work)
+        finally:
+            monkeypatch.undo()
+
+    monkeypatch.setattr(lock, "transact", after_the_other)
+
+    assert acquire(world, Watcher()).fence == 8
