@@ -78,7 +78,7 @@ def lease_ran_out(history: History, former: Attempt, latter: Attempt) -> bool:
     leases = history.leases_on(former.task)
     if leases is None:
         return False
-    lease = _last_hold(leases, former.actor, latter.started_ns)
+    lease = _hold_of(leases, former, latter.started_ns)
     if lease is not None and expiry_ns(lease) <= latter.started_ns:
         return True
     own = _last_hold(leases, latter.actor, latter.started_ns)
@@ -96,6 +96,21 @@ def expiry_ns(lease: Event) -> int:
     assert since is not None
     assert lease.ttl_s is not None
     return since + round(lease.ttl_s * NS_PER_S)
+
+
+def _hold_of(leases: list[Event], attempt: Attempt, until_ns: int) -> Event | None:
+    """The last acquisition or renewal of the hold under which the attempt ran; None if it was released while it still ran.
+
+    Its actor may hold the lease once more by then, for the next attempt: that is another hold.
+    """
+    acquired: Event | None = None
+    for event in leases:
+        if event.actor == attempt.actor and event.event == "lease.acquired" and event.t_ns <= attempt.started_ns:
+            acquired = event
+    if acquired is None:
+        return _last_hold(leases, attempt.actor, until_ns)
+    same = [event for event in leases if event.fence in (None, acquired.fence) and event.t_ns >= acquired.t_ns]
+    return _last_hold(same, attempt.actor, until_ns)
 
 
 def _last_hold(leases: list[Event], actor: str, until_ns: int) -> Event | None:

@@ -2,10 +2,12 @@
 
 Early: dead with reason `exhausted` and fewer than `attempts_max` attempts. Missing: the last of `attempts_max` failed attempts, or
 a permanent error, without `dead`, or a final listing as failed, after it. Both at once: dead and done. A redrive gives a new
-budget. A failure reported by an attempt that another had already replaced decides nothing for a task that ended otherwise.
+budget. What an attempt reports that another had already replaced decides nothing for a task that ended otherwise; nor does a failure
+that its worker may never have been able to report to the system: it died, stood still or was cut off before the next attempt.
 """
 
 from scenarios.account import Listing, is_done, listing
+from scenarios.causes import cuts_worker_off
 from scenarios.history import Attempt, History, Timeline
 from scenarios.policy import Policy
 from scenarios.verdict import Breach, Findings, Proof
@@ -25,7 +27,9 @@ def check(history: History, policy: Policy) -> Findings:
         if is_dead or any(failure.error == "permanent" for failure in failures):
             exercised += 1
         found = [*_both(history, timeline, lists), *_early(timeline, policy)]
-        breaches.extend(found or _missing(timeline, failures, lists, policy, done=is_done(history, timeline, lists)))
+        breaches.extend(
+            found or _missing(history, timeline, failures, lists, policy, done=is_done(history, timeline, lists))
+        )
         if policy.attempts_max is None and any(dead.reason == "exhausted" for dead in timeline.deads):
             undecided = "a task is dead as exhausted, and the policy states no attempts_max"
     for task in sorted(lists.done & lists.dead - history.tasks.keys()):
@@ -36,8 +40,9 @@ def check(history: History, policy: Policy) -> Findings:
 
 def _both(history: History, timeline: Timeline, lists: Listing) -> list[Breach]:
     last_round = len(timeline.redrives_ns)
-    rounds_ok = {attempt.round for attempt in timeline.attempts if attempt.outcome == "ok"}
-    if timeline.succeeded and not rounds_ok:
+    succeeded = [attempt for attempt in timeline.attempts if attempt.outcome == "ok"]
+    rounds_ok = {attempt.round for attempt in succeeded if not _was_replaced(timeline, attempt)}
+    if timeline.succeeded and not succeeded:
         rounds_ok = {last_round}
     rounds_dead = {_round_of(timeline, dead.t_ns) for dead in timeline.deads}
     if rounds_ok & rounds_dead:
@@ -80,13 +85,13 @@ def _attempts_seen(timeline: Timeline, number: int) -> int:
 
 
 def _missing(
-    timeline: Timeline, failures: list[Attempt], lists: Listing, policy: Policy, *, done: bool
+    history: History, timeline: Timeline, failures: list[Attempt], lists: Listing, policy: Policy, *, done: bool
 ) -> list[Breach]:
     if timeline.task in lists.dead or timeline.task in lists.cancelled or timeline.task in lists.expired:
         return []
     by_round: dict[int, int] = {}
     for failure in failures:
-        if done and _was_replaced(timeline, failure):
+        if done and (_was_replaced(timeline, failure) or _may_be_unreported(history, timeline, failure)):
             continue
         count = by_round[failure.round] = by_round.get(failure.round, 0) + 1
         is_last = failure.error == "permanent" or (policy.attempts_max is not None and count == policy.attempts_max)
@@ -102,9 +107,23 @@ def _given_up(timeline: Timeline, failure: Attempt) -> bool:
     return any(row.to == "FAILED" and _round_of(timeline, row.t_ns) == failure.round for row in timeline.states)
 
 
-def _was_replaced(timeline: Timeline, failure: Attempt) -> bool:
+def _was_replaced(timeline: Timeline, attempt: Attempt) -> bool:
+    assert attempt.ended_ns is not None
+    return any(attempt.started_ns < other.started_ns <= attempt.ended_ns for other in timeline.attempts)
+
+
+def _may_be_unreported(history: History, timeline: Timeline, failure: Attempt) -> bool:
+    """Whether its worker died, stood still or was cut off between its failure and the next attempt: the task went on without it."""
     assert failure.ended_ns is not None
-    return any(failure.started_ns < other.started_ns <= failure.ended_ns for other in timeline.attempts)
+    ended_ns = failure.ended_ns
+    following = [other.started_ns for other in timeline.attempts if other.started_ns > ended_ns]
+    if not following:
+        return False
+    next_ns = min(following)
+    return any(ended_ns <= crashed_ns <= next_ns for crashed_ns in history.crashes_ns.get(failure.actor, ())) or any(
+        span.overlaps(ended_ns, next_ns) and (span.target == failure.actor or cuts_worker_off(span))
+        for span in history.faults
+    )
 
 
 def _round_of(timeline: Timeline, instant: int | None) -> int:
