@@ -75,10 +75,12 @@ def lease_ran_out(history: History, former: Attempt, latter: Attempt) -> bool:
 
     Or whether `latter` is itself the late start of a lease older than `former`, a zombie's, that had run out (docs/adr/0003).
     """
-    leases = history.leases_on(former.task)
+    leases = history.leases.get(former.task)
     if leases is None:
         return False
     lease = _hold_of(leases, former, latter.started_ns)
+    if lease is None and history.records_states:
+        lease = _given_up_in_vain(history, former, latter.started_ns)
     if lease is not None and expiry_ns(lease) <= latter.started_ns:
         return True
     own = _last_hold(leases, latter.actor, latter.started_ns)
@@ -88,6 +90,20 @@ def lease_ran_out(history: History, former: Attempt, latter: Attempt) -> bool:
         and former.actor != latter.actor
         and expiry_ns(own) <= latter.started_ns
     )
+
+
+def _given_up_in_vain(history: History, attempt: Attempt, until_ns: int) -> Event | None:
+    """The hold of an attempt that said it gave it up, where the rows show that the task stayed held until it had run out.
+
+    Its worker stood still, or was cut off, between the two.
+    """
+    kept = [event for event in history.leases[attempt.task] if event.event != "lease.released"]
+    lease = _hold_of(kept, attempt, until_ns)
+    if lease is None:
+        return None
+    rows = history.tasks[attempt.task].states
+    moved = any(row.from_ == "RUNNING" and attempt.started_ns <= row.t_ns <= expiry_ns(lease) for row in rows)
+    return None if moved else lease
 
 
 def expiry_ns(lease: Event) -> int:
