@@ -83,17 +83,6 @@ def require(service: str, name: str) -> Path:
     return path
 
 
-def missing_for(service: ServiceName) -> list[Program]:
-    """The programs that a service needs and this machine has not."""
-    return [
-        program
-        for program in PROGRAMS
-        if program.service == service
-        and find(program.name) is None
-        and not (program.name == "mariadb-install-db" and _initializes_itself())
-    ]
-
-
 def inventory() -> list[Found]:
     """Every program, found or not, with its version: what `tasklab doctor` shows."""
     found = []
@@ -101,12 +90,6 @@ def inventory() -> list[Found]:
         path = find(program.name)
         found.append(Found(program, path, _version(program, path) if path else ""))
     return found
-
-
-def _initializes_itself() -> bool:
-    """MySQL's own server needs no second program to make its data directory."""
-    server = find("mariadbd")
-    return server is not None and not is_mariadb(server)
 
 
 def is_mariadb(server: Path) -> bool:

@@ -37,7 +37,10 @@ class FailOverRedis:
 
 @dataclass(frozen=True, slots=True)
 class SwallowAck:
-    """The `nth` basic.ack that `process` sends to RabbitMQ never arrives; then its connection is cut. Heals by itself."""
+    """The `nth` basic.ack that `process` sends to RabbitMQ never arrives; then its connection is cut. Heals by itself.
+
+    Counted from when the fault begins, over all connections of the process; an ack of many deliveries is one ack.
+    """
 
     process: str
     nth: int
@@ -47,7 +50,7 @@ class SwallowAck:
 class WithholdConfirm:
     """From the `nth` basic.publish of `process` on (which still arrives) nothing passes between it and RabbitMQ either way.
 
-    Heals by cutting the frozen connections and letting new ones through; what was withheld is gone.
+    Counted as in SwallowAck. Heals by cutting the frozen connections and letting new ones through; what was withheld is gone.
     """
 
     process: str

@@ -16,6 +16,7 @@ from chaos.errors import ChaosError, WardenLost
 from chaos.faults import FailOverRedis, Fault, KillProcess, KillService, PauseProcess, name_of
 from chaos.injectors.processes import ProcessKill, ProcessPause, resolve
 from chaos.ports import PortLease
+from chaos.proxies.conversation import Counters
 
 NAMESPACE = re.compile(r"[a-z][a-z0-9_]{0,47}")
 """What is a database name, a prefix of keys and queues, and a directory name alike."""
@@ -106,6 +107,14 @@ class HostedEnvironment:
         if isinstance(fault, PauseProcess):
             return ProcessPause(resolve(fault.process, hosted))
         return self._service_injection(fault, services, hosted)
+
+    def counters(self, process: str) -> Counters:
+        """What has passed between a linked process of the present run and RabbitMQ: a proof that it did something.
+
+        Raises:
+            ChaosError: it has no such link.
+        """
+        return self._links.counters(process)
 
     def check_health(self, timeout_s: float) -> None:
         """See `Environment.check_health`.

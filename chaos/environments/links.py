@@ -16,6 +16,7 @@ from chaos.injectors.amqp import RelayRule
 from chaos.injectors.network import NetworkDegradation, NetworkProxy
 from chaos.injectors.processes import resolve
 from chaos.ports import LOOPBACK, PortLease
+from chaos.proxies.conversation import Counters
 from chaos.proxies.relay import Link, Relay
 from chaos.proxies.rules import FreezeAtNthPublish, Rule, SwallowNthAck
 from chaos.services import rabbitmq
@@ -74,6 +75,14 @@ class Links:
                 return self._degradation(fault, resolve(process, processes).spec.name, service, services)
         raise ChaosError(f"{name_of(fault)} is no fault of a link")
 
+    def counters(self, process: str) -> Counters:
+        """What has passed the AMQP link of a process.
+
+        Raises:
+            ChaosError: it has none.
+        """
+        return self._relayed(process).counters()
+
     def clear(self) -> None:
         """Close the links of a run. Idempotent."""
         for link in self._links.values():
@@ -124,16 +133,20 @@ class Links:
         return replace(address, host=listen[0], port=listen[1])
 
     def _rule(self, fault: Fault, process: str, rule: Rule, services: Services) -> Injection:
-        link = self._links.get(process)
-        if link is None or services.rabbitmq is None:
-            raise ChaosError(
-                f"process {process!r} has no link to rabbitmq of its own: it was not `linked` at provision"
-            )
+        link = self._relayed(process)
+        assert services.rabbitmq is not None, "only a broker can have been linked to"
         if rule.nth < 1:
             raise ChaosError(f"{name_of(fault)} counts from 1, not from {rule.nth}")
         host, port = link.side_door
         door = replace(services.rabbitmq, host=host, port=port)
         return RelayRule(name_of(fault), link, rule, lambda: rabbitmq.missing(door))
+
+    def _relayed(self, process: str) -> Link:
+        if process not in self._links:
+            raise ChaosError(
+                f"process {process!r} has no link to rabbitmq of its own: it was not `linked` at provision"
+            )
+        return self._links[process]
 
     def _degradation(self, fault: DegradeNetwork, process: str, service: str, services: Services) -> Injection:
         address = getattr(services.links.get(process), service, None)

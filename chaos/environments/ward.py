@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.deadline import Deadline, wait
-from chaos.errors import ProcessFailed, WardenLost
+from chaos.errors import ChaosError, ProcessFailed, WardenLost
 
 ANSWER_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 60.0
@@ -173,7 +173,12 @@ class Warden:
                 self._control.sendall(message)
             except OSError as error:
                 raise WardenLost from error
-        return answer.result(ANSWER_TIMEOUT_S)
+        try:
+            return answer.result(ANSWER_TIMEOUT_S)
+        except TimeoutError as error:
+            raise ChaosError(
+                f"the lab's warden has not answered for {ANSWER_TIMEOUT_S:g} s: was it stopped?"
+            ) from error
 
     def _listen(self) -> None:
         unread = b""

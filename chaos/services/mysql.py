@@ -130,8 +130,10 @@ class MysqlServer(Server):
             argv = [str(server), "--no-defaults", "--initialize-insecure", data, *self._as_user]
         log = self.directory / "install.log"
         ward = self._warden.spawn("mysql's installation", argv, log=log, cwd=self.directory)
-        if ward.wait(deadline.remaining_s()) != 0:
-            raise ServiceUnavailable(self.name, f"{argv[0]} ended with exit code {ward.exit_code}", ward.log_tail())
+        code = ward.wait(deadline.remaining_s())
+        if code != 0:
+            how = f"still ran after {deadline.timeout_s:g} s" if code is None else f"ended with exit code {code}"
+            raise ServiceUnavailable(self.name, f"{argv[0]} {how}", ward.log_tail())
         self._first_statements.write_text(
             f"CREATE USER IF NOT EXISTS '{USER}'@'{LOOPBACK}' IDENTIFIED BY '{self._password}';\n"
             f"GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'{LOOPBACK}' WITH GRANT OPTION;\n"

@@ -73,7 +73,7 @@ def test_at_rest_every_task_passes_once_and_is_counted(local: LocalEnvironment, 
     received = consume_until_cut(linked.rabbitmq, queue)
 
     assert received == [f"t-{number}" for number in range(TASKS)]
-    counted = local._links._links["worker-1"].counters()
+    counted = local.counters("worker-1")
     assert (counted.publishes, counted.confirms, counted.deliveries, counted.acks) == (TASKS, TASKS, TASKS, TASKS)
 
 

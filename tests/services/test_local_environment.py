@@ -195,13 +195,11 @@ def test_a_service_that_dies_at_start_is_named_with_its_last_words(
 
 
 def test_a_service_that_does_not_get_ready_says_what_was_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        mysql, "read_version", lambda address, timeout_s: (_ for _ in ()).throw(pymysql.OperationalError(1, "no"))
-    )
+    monkeypatch.setattr(redis, "missing_write", lambda *_, **__: "no write to the primary")
 
     with (
-        pytest.raises(ServiceUnavailable, match=r"mysql: not ready after 2 s: no answer to SELECT"),
-        LocalEnvironment(["mysql"], start_timeout_s=2.0),
+        pytest.raises(ServiceUnavailable, match=r"redis: not ready after 1 s: no write to the primary"),
+        LocalEnvironment(["redis"], start_timeout_s=1.0),
     ):
         pass
 
