@@ -75,7 +75,7 @@ def lease_ran_out(history: History, former: Attempt, latter: Attempt) -> bool:
 
     Or whether `latter` is itself the late start of a lease older than `former`, a zombie's, that had run out (docs/adr/0003).
     """
-    leases = history.leases.get(former.task)
+    leases = history.leases_on(former.task)
     if leases is None:
         return False
     lease = _hold_of(leases, former, latter.started_ns)
@@ -97,7 +97,8 @@ def _given_up_in_vain(history: History, attempt: Attempt, until_ns: int) -> Even
 
     Its worker stood still, or was cut off, between the two.
     """
-    kept = [event for event in history.leases[attempt.task] if event.event != "lease.released"]
+    leases = history.leases_on(attempt.task) or []
+    kept = [event for event in leases if event.event != "lease.released"]
     lease = _hold_of(kept, attempt, until_ns)
     if lease is None:
         return None

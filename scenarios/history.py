@@ -125,6 +125,15 @@ class History:
                 _count_rounds(timeline)
             if len(timeline.attempts) > 1:
                 _order_simultaneous(timeline.attempts)
+        self.records_ends = self.records_ends or self._misses_no_end()
+
+    def _misses_no_end(self) -> bool:
+        """Whether there are attempts, and every one of them was cut short by the death of its actor: then none could end."""
+        attempts = [attempt for timeline in self.tasks.values() for attempt in timeline.attempts]
+        return bool(attempts) and all(
+            any(crashed_ns >= attempt.started_ns for crashed_ns in self.crashes_ns.get(attempt.actor, ()))
+            for attempt in attempts
+        )
 
     def _timeline(self, event: Event) -> Timeline:
         assert event.task is not None, "the vocabulary requires a task"
