@@ -100,11 +100,12 @@ def _judge_large(
 
     try:
         sieved = sieve(files, policy, keep=question.keep)
+    except (duckdb.OutOfMemoryException, SiftingFailed) as error:  # reading it whole would take more memory still
+        why = f"the history is too large for the memory that is there: {str(error).splitlines()[0]}"
+        nothing = Recorded(History([]), sources=tuple(file.name for file in files))
+        return _judge(source, nothing, question.claims, policy, [*problems, why])
     except (duckdb.Error, *DAMAGED):  # read whole, the history says itself, by file and line, what cannot be read
         return _judge(source, read_files(files), question.claims, policy, problems)
-    except SiftingFailed as error:
-        nothing = Recorded(History([]), sources=tuple(file.name for file in files))
-        return _judge(source, nothing, question.claims, policy, [*problems, str(error)])
     return _judge(source, sieved.recorded, question.claims, policy, problems, sieved.ordinary)
 
 

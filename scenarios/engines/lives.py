@@ -13,7 +13,9 @@ from scenarios.policy import Policy
 from scenarios.reading import is_packed
 from scenarios.timeline import FOREVER_NS
 
-MEMORY_LIMIT = "1200MB"
+MEMORY_BYTES = 1200 * 10**6
+ACCOUNT_MEMORY = 8
+"""By how much more memory than its length reading the account takes."""
 OBJECT_BYTES = 16 * 2**20
 """For how long a line DuckDB is ready; only the account is ever longer, and is read by itself."""
 EVENTS_OF_ORDINARY_MAX = 60
@@ -62,7 +64,11 @@ class Lives:
 
     def __init__(self, files: Sequence[Path], directory: Path) -> None:
         self._connection = duckdb.connect(
-            config={"memory_limit": MEMORY_LIMIT, "temp_directory": str(directory), "preserve_insertion_order": False}
+            config={
+                "memory_limit": f"{MEMORY_BYTES}B",
+                "temp_directory": str(directory),
+                "preserve_insertion_order": False,
+            }
         )
         for name in FINAL_LISTS:
             self._connection.execute(f"CREATE TABLE listed_{name} (task VARCHAR)")
@@ -78,6 +84,7 @@ class Lives:
 
     def list_final(self, file: Path, content_bytes: int) -> bool:
         """Read the lists of the one `final` event, which `file` holds alone; whether the system could list what is done."""
+        self._connection.execute(f"SET memory_limit = '{MEMORY_BYTES + ACCOUNT_MEMORY * content_bytes}B'")
         lists = "{" + ", ".join(f"'{name}': 'VARCHAR[]'" for name in FINAL_LISTS) + "}"
         self._connection.execute(
             "CREATE TABLE final AS SELECT * FROM read_json(?, format = 'newline_delimited',"
