@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from chaos.environment import Environment
+from chaos.faults import name_of
 from scenarios.rundir import RunFacts
 from scenarios.scenario import Scenario
-from scenarios.system import System, policy_of
+from scenarios.system import System, claims_under, policy_of
 
 PACKAGES = ("tasklab", "sqlalchemy", "pymysql", "redis", "pika")
 
@@ -27,7 +28,7 @@ def describe_run(scenario: Scenario, system: System, environment: Environment, *
         seed=seed,
         repeat=repeat,
         argv=sys.argv,
-        claims=sorted(system.claims),
+        claims=sorted(claims_under(system, (name_of(strike.fault) for strike in scenario.strikes))),
         at_stake=list(scenario.at_stake),
         policy={name: value for name, value in policy.items() if value is not None},
         versions={"python": platform.python_version(), **_package_versions(), **environment.versions()},

@@ -1,6 +1,6 @@
 """The plug-in protocol: all that a third party writes to have a system tested (docs/writing_a_system.md)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -159,11 +159,26 @@ class Addressed(Protocol):
 
 
 @runtime_checkable
+class Reserving(Protocol):
+    """Power: the system says which of its promises it does not make while a certain fault is about."""
+
+    reservations: Mapping[str, frozenset[Guarantee]]
+    """By the name of the fault."""
+
+
+@runtime_checkable
 class Embeddable(Protocol):
     """Power: the system can run without any server, in a process of its own."""
 
     def embedded_processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
         """As `processes`, with nothing but `services.directory` to keep things in."""
+
+
+def claims_under(system: System, faults: Iterable[str]) -> frozenset[Guarantee]:
+    """What the system promises where these faults strike."""
+    if not isinstance(system, Reserving):
+        return system.claims
+    return system.claims.difference(*(system.reservations.get(fault, frozenset()) for fault in faults))
 
 
 def policy_of(system: System) -> Policy:

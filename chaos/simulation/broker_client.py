@@ -281,6 +281,8 @@ class SimulatedBroker:
         self._words = words
         self._patience_ns = patience_ns
         self._link: Link | None = None
+        self._is_opening = False
+        self._opened: Waiters = []
         self.consumers: list[SimulatedConsumer] = []
 
     def declare(self, topology: Queues) -> None:
@@ -326,8 +328,15 @@ class SimulatedBroker:
             self._link.hang_up("this process hung up")
 
     def _open_link(self) -> Link:
+        while self._is_opening:  # one at a time: a second connection would be nobody's to close
+            self._line.network.scheduler.wait(self._opened)
         if self._link is None or self._link.lost is not None:
-            self._link = Link(self._line, self._patience_ns)
+            self._is_opening = True
+            try:
+                self._link = Link(self._line, self._patience_ns)
+            finally:
+                self._is_opening = False
+                self._line.network.scheduler.wake(self._opened)
         return self._link
 
     @contextmanager

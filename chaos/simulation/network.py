@@ -19,6 +19,9 @@ REFUSED_NS = 200_000
 How = Literal["refused", "unsent", "unanswered"]
 
 
+_NEVER_UNDONE = ("connect", "rollback")
+
+
 class LineCut(Exception):
     """No answer. `refused`: nothing was sent; `unsent`: it did not arrive; `unanswered`: it took effect, the answer was lost.
 
@@ -153,7 +156,7 @@ class Line:
             raise LineCut("unsent")
         value = act()
         network.trace.note(scheduler.now_ns, fiber.name, service.name, what, subject)
-        if mishap is not None:
+        if mishap is not None and network.mishaps:  # else calm has come in between
             self._befall(fiber, what, mishap, "after")
         if self.watch is not None:
             self.watch(what, subject)
@@ -189,7 +192,7 @@ class Line:
 
     def _befall(self, fiber: Fiber, what: str, mishap: Mishap, side: Side) -> None:
         if isinstance(mishap, Undo):
-            if side == "before" and self.service.name == "mysql":
+            if side == "before" and self.service.name == "mysql" and what not in _NEVER_UNDONE:
                 self.network.strike(fiber, self.service.name, what, mishap)
                 raise Undone(mishap.code)
             return

@@ -1,5 +1,6 @@
 """Engines for simulated processes: SQLAlchemy's own, with a pool whose waiting happens in the scheduler."""
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,8 @@ from chaos.simulation.scheduler import Scheduler, Waiters
 
 _COMPILED: dict[Any, Any] = {}
 """Statements compiled once for all worlds."""
+_QUIET = logging.getLogger(__name__)
+_QUIET.disabled = True
 _URL = make_url("sqlite+simulated://")
 
 
@@ -23,6 +26,7 @@ class FiberPool(Pool):
 
     def __init__(self, scheduler: Scheduler, connect: Callable[[], Connection], *, size: int, timeout_ns: int) -> None:
         super().__init__(connect, dialect=DIALECT)  # type: ignore[arg-type]
+        self.logger = _QUIET  # a process that dies while its pool cleans up is no news in here
         self._scheduler = scheduler
         self._size = size
         self._timeout_ns = timeout_ns

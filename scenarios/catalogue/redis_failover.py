@@ -19,6 +19,6 @@ SCENARIO = Scenario(
         Guarantee.DUPLICATES_EXPLAINED,
         Guarantee.DEAD_LETTER_IF_EXHAUSTED,
         Guarantee.STATUS_TRUTHFUL,
-        Guarantee.SINGLE_HOLDER,
+        Guarantee.FENCED_WRITES,
     ),
 )

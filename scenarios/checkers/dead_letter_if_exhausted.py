@@ -3,11 +3,11 @@
 Early: dead with reason `exhausted` and fewer than `attempts_max` attempts. Missing: the last of `attempts_max` failed attempts, or
 a permanent error, without `dead`, or a final listing as failed, after it. Both at once: dead and done. A redrive gives a new
 budget. What an attempt reports that another had already replaced decides nothing for a task that ended otherwise; nor does a failure
-that its worker may never have been able to report to the system: it died, stood still or was cut off before the next attempt.
+that its worker may never have been able to report: its lease had run out, or it died, stood still or was cut off before the next attempt.
 """
 
 from scenarios.account import Listing, is_done, listing
-from scenarios.causes import cuts_worker_off
+from scenarios.causes import cuts_worker_off, lease_ran_out
 from scenarios.history import Attempt, History, Timeline
 from scenarios.policy import Policy
 from scenarios.verdict import Breach, Findings, Proof
@@ -113,13 +113,15 @@ def _was_replaced(timeline: Timeline, attempt: Attempt) -> bool:
 
 
 def _may_be_unreported(history: History, timeline: Timeline, failure: Attempt) -> bool:
-    """Whether its worker died, stood still or was cut off between its failure and the next attempt: the task went on without it."""
+    """Whether its worker lost its lease, died, stood still or was cut off before the next attempt: the task went on without it."""
     assert failure.ended_ns is not None
     ended_ns = failure.ended_ns
-    following = [other.started_ns for other in timeline.attempts if other.started_ns > ended_ns]
+    following = [other for other in timeline.attempts if other.started_ns > ended_ns]
     if not following:
         return False
-    next_ns = min(following)
+    if lease_ran_out(history, failure, following[0]):
+        return True
+    next_ns = following[0].started_ns
     return any(ended_ns <= crashed_ns <= next_ns for crashed_ns in history.crashes_ns.get(failure.actor, ())) or any(
         span.overlaps(ended_ns, next_ns) and (span.target == failure.actor or cuts_worker_off(span))
         for span in history.faults

@@ -17,6 +17,7 @@ from chaos.simulation.scheduler import Fiber, Life, Waiters, WorldStuck
 from chaos.simulation.trace import Trace
 from chaos.simulation.world import SimulatedProcess, World
 from scenarios.drain import all_ended
+from scenarios.guarantees import Guarantee
 from scenarios.history import Event, History, Recorded
 from scenarios.judge import Judgement, judge
 from scenarios.simulated.clients import Clients
@@ -136,7 +137,7 @@ class WorldRun:
             plan=self.plan,
             events=events,
             judgement=judge(
-                Recorded(History(events)), claims=self._terms.claims, policy=self._terms.policy, problems=problems
+                Recorded(History(events)), claims=self._claims(), policy=self._terms.policy, problems=problems
             ),
             trace=self.world.trace,
             courses=self.nemesis.courses,
@@ -159,7 +160,9 @@ class WorldRun:
         scheduler.at(world.now_ns + ns(self.plan.patience_s), self.nemesis.give_up)
         while not self.nemesis.is_over:
             scheduler.wait(self.nemesis.over)
-        world.network.mishaps = {}  # nothing strikes any more; what has struck heals
+        # Nothing strikes any more, the network is calm, and what has struck heals.
+        world.network.mishaps = {}
+        world.network.delays = Delays()
         while self._open_mishaps:
             scheduler.wait(self._healed)
         drained = self._drain()
@@ -223,6 +226,11 @@ class WorldRun:
                     if id_ in course.evidence
                 ]
         return events
+
+    def _claims(self) -> frozenset[Guarantee]:
+        return self._terms.claims_under(
+            course.planned.fault for course in self.nemesis.courses if course.bit_ns is not None
+        )
 
     def _probe(self, process: str) -> SimulatedProbe:
         return SimulatedProbe(self.world, self.world.processes[process], self.outside, self.events)

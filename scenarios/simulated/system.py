@@ -1,7 +1,7 @@
 """What a system brings so that its own code can run in the simulated world. A power beside those of scenarios.system."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -37,6 +37,11 @@ class Terms:
     claims: frozenset[Guarantee]
     policy: Policy
     pace: Pace
+    reservations: Mapping[str, frozenset[Guarantee]] = field(default_factory=dict)
+
+    def claims_under(self, faults: Iterable[str]) -> frozenset[Guarantee]:
+        """What the system promises where these faults strike."""
+        return self.claims.difference(*(self.reservations.get(fault, frozenset()) for fault in faults))
 
 
 class Simulation(Protocol):

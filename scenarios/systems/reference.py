@@ -1,7 +1,7 @@
 """The reference task system as a system under test: it claims to keep every promise that is judged so far."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -75,6 +75,11 @@ class Reference:
     )
 
     @property
+    def reservations(self) -> Mapping[str, frozenset[Guarantee]]:
+        """A lock in a Redis that forgets it has two holders (reference_impl.lock): what protects the data then is the fence."""
+        return {"redis_failed_over": frozenset({Guarantee.SINGLE_HOLDER})}
+
+    @property
     def policy(self) -> Policy:
         """What the settings promise."""
         retry = self.settings.retry_policy
@@ -87,8 +92,8 @@ class Reference:
 
     @property
     def pace(self) -> Pace:
-        """The sweeper's patience is the longest rest: after it, and a sweep or two, nothing is left to come."""
-        longest_s = max(self.settings.undelivered_after_s, self.settings.lease_s) + 2.0
+        """The longest rest: a lease runs out, then its message is not delivered; after that, and a few sweeps, nothing is left to come."""
+        longest_s = self.settings.lease_s + self.settings.undelivered_after_s + 2.0
         return Pace(quiet_s=longest_s, lease_s=self.settings.lease_s, lock_s=self.settings.lock_ttl_s)
 
     def processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
