@@ -26,11 +26,10 @@ def main() -> int:
         print(USAGE, file=sys.stderr)
         return 2
     try:
-        settings = read_settings(os.environ)
+        return run_role(sys.argv[1], read_settings(os.environ))
     except SettingsInvalid as error:
         print(error, file=sys.stderr)
         return 2
-    return run_role(sys.argv[1], settings)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Engine, make_url
+from sqlalchemy.exc import ArgumentError
 
 from reference_impl.adapters.system import StopEvent, SystemClock, SystemEntropy
 from reference_impl.lease import HeldClaims
@@ -13,8 +14,10 @@ from reference_impl.metrics import Metrics
 from reference_impl.ports import Broker, Cache, Handler, LeaderJob, Observer, Runtime, Topology
 from reference_impl.relay import Relay
 from reference_impl.rescuer import Rescuer, RescuerOptions
-from reference_impl.settings import Settings
+from reference_impl.settings import Settings, SettingsInvalid
 from reference_impl.worker import Worker, WorkerOptions
+
+T = TypeVar("T")
 
 
 class Unobserved:
@@ -67,20 +70,32 @@ class Parts:
 
 
 def assemble(settings: Settings, stop: StopEvent, *, role: str) -> Parts:
-    """The parts for a process of that role; connects to nothing yet."""
+    """The parts for a process of that role; connects to nothing yet.
+
+    Raises:
+        SettingsInvalid: an address is none, or a place in the code names nothing.
+    """
     entropy = SystemEntropy()
     name = settings.name or f"{role}-{entropy.identifier()}"
     runtime = Runtime(name, SystemClock(), entropy, stop, _observer(settings.observer))
     return Parts(
         settings=settings,
         runtime=runtime,
-        engine=open_database(settings),
-        broker=_open_broker(settings, name),
-        cache=_open_cache(settings),
+        engine=_opened("database_url", lambda: open_database(settings)),
+        broker=_opened("broker_url", lambda: _open_broker(settings, name)),
+        cache=_opened("cache_url or sentinels", lambda: _open_cache(settings)),
         metrics=Metrics(),
         handler_of=_handlers(settings.handlers),
         leader_jobs=_load(settings.leader_jobs) if settings.leader_jobs else (),
     )
+
+
+def _opened(setting: str, open_: Callable[[], T]) -> T:
+    try:
+        return open_()
+    except (ValueError, ArgumentError, ImportError) as error:
+        # Not the address itself, nor what the driver says of it: there is a password in it.
+        raise SettingsInvalid(f"{setting} is no address of a kind that can be used ({type(error).__name__})") from error
 
 
 def open_database(settings: Settings) -> Engine:
@@ -197,6 +212,7 @@ def _observer(place: str) -> Observer:
 def _load(place: str) -> Any:
     """What `package.module:attribute` names."""
     module, _, attribute = place.partition(":")
-    if not attribute:
-        raise ValueError(f"{place!r} is not of the form package.module:attribute")
-    return getattr(importlib.import_module(module), attribute)
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ValueError, ImportError, AttributeError) as error:
+        raise SettingsInvalid(f"{place!r} is no package.module:attribute that can be loaded: {error}") from error

@@ -38,14 +38,18 @@ class Relay:
 
     def run(self) -> None:
         """Publish until it is time to end; a lost broker or database is waited for."""
+        told = ""
         while not self.runtime.stop.requested:
             try:
                 self.broker.declare(self.topology)  # a broker that was killed may have forgotten a young queue
                 publisher = self.broker.open_publisher()
             except BrokerError as error:
-                log.warning("relay waits for the broker", why=str(error))
+                if str(error) != told:  # several times a second, perhaps for hours: the log is for what is new
+                    told = str(error)
+                    log.warning("relay waits for the broker", why=told)
                 self.runtime.stop.wait(PATIENCE_S)
                 continue
+            told = ""
             try:
                 self._publish_with(publisher)
             except BrokerError as error:
@@ -56,12 +60,17 @@ class Relay:
                 publisher.close()
 
     def _publish_with(self, publisher: Publisher) -> None:
+        told = ""
         while not self.runtime.stop.requested:
             try:
                 published = self.publish_batch(publisher)
-            except DatabaseError:
+            except DatabaseError as error:
+                if str(error) != told:
+                    told = str(error)
+                    log.warning("relay waits for the database", why=told)
                 self.runtime.stop.wait(PATIENCE_S)
                 continue
+            told = ""
             if published == 0:
                 self.runtime.stop.wait(self.idle_s)
 

@@ -11,7 +11,7 @@ PREFIX = "REFERENCE_"
 
 
 class SettingsInvalid(ValueError):
-    """A variable is unknown or has a value of the wrong kind; the message names it."""
+    """A variable is unknown, or has a value that cannot be; the message names it."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,17 +84,60 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return f"{self.prefix}tasks.dead"
 
 
+_DEFAULT_BOUNDS: Mapping[type, tuple[float, float]] = {
+    str: (0, 1000),
+    int: (1, 1_000_000),
+    float: (0.001, 30 * 86400.0),  # NaN is in no bounds
+}
+_BOUNDS: Mapping[str, tuple[float, float]] = {
+    "http_port": (0, 65535),
+    "name": (0, 64),  # with what is added to it, it must fit the columns of owners and actors
+    "prefix": (0, 54),  # with the name of a queue, it must fit the column of queues
+    "prefetch": (1, 65535),
+    "payload_bytes_max": (1, 1 << 20),  # what their columns hold
+    "result_bytes_max": (1, 1 << 20),
+}
+_MARGINS = (
+    ("lease_s", 3, "heartbeat_s"),
+    ("relay_claim_s", 1.25, "confirm_timeout_s"),
+    ("lock_ttl_s", 2, "sweep_s"),
+    ("undelivered_after_s", 1, "lease_s + relay_claim_s"),
+    ("delay_max_s", 1, "delay_min_s"),
+)
+"""Each time-out and what it must outlive (R24)."""
+
+
 def read_settings(environment: Mapping[str, str]) -> Settings:
     """The settings that the variables say, defaults elsewhere.
 
     Raises:
-        SettingsInvalid: an unknown REFERENCE_ variable, or a value of the wrong kind.
+        SettingsInvalid: an unknown REFERENCE_ variable, a value of the wrong kind or out of its bounds, or a margin that is none.
     """
     given = {name.removeprefix(PREFIX).lower(): value for name, value in environment.items() if name.startswith(PREFIX)}
     try:
-        return msgspec.convert(given, Settings, strict=False)
+        settings = msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise SettingsInvalid(f"{PREFIX}* variables: {error}") from error
+    wrong = _what_is_wrong(settings)
+    if wrong:
+        raise SettingsInvalid(f"{PREFIX}* variables: {'; '.join(wrong)}")
+    return settings
+
+
+def _what_is_wrong(settings: Settings) -> list[str]:
+    """Values out of their bounds first; without any, margins that are none."""
+    out_of_bounds = []
+    for field in settings.__struct_fields__:
+        value = getattr(settings, field)
+        low, high = _BOUNDS.get(field, _DEFAULT_BOUNDS[type(value)])
+        size = len(value) if isinstance(value, str) else value
+        if not low <= size <= high:
+            out_of_bounds.append(f"{field} must be from {low:g} to {high:g}{' characters' * isinstance(value, str)}")
+    return out_of_bounds or [
+        f"{what} must be at least {times:g} × {guarded}"
+        for what, times, guarded in _MARGINS
+        if getattr(settings, what) < times * sum(getattr(settings, name) for name in guarded.split(" + "))
+    ]
 
 
 def environment_of(settings: Settings) -> dict[str, str]:

@@ -57,14 +57,18 @@ class Worker:
 
     def run_slot(self) -> None:
         """Work through the queue, one task at a time, until it is time to end; a lost broker is waited for."""
+        told = ""
         while not self.runtime.stop.requested:
             try:
                 self.broker.declare(self.topology)  # a broker that was killed may have forgotten a young queue
                 consumer = self.broker.open_consumer(self.topology.work_queue, prefetch=self.options.prefetch)
             except BrokerError as error:
-                log.warning("worker waits for the broker", why=str(error))
+                if str(error) != told:  # several times a second, perhaps for hours: the log is for what is new
+                    told = str(error)
+                    log.warning("worker waits for the broker", why=told)
                 self.runtime.stop.wait(PATIENCE_S)
                 continue
+            told = ""
             try:
                 self._consume(consumer)
             except BrokerError as error:
@@ -116,11 +120,14 @@ class Worker:
         Raises:
             DatabaseError: it is time to end.
         """
+        told = ""
         while True:
             try:
                 return lease.take(self.runtime, self.engine, task_id, lease_s=self.options.lease_s)
             except DatabaseError as error:
-                log.warning("worker waits for the database", why=str(error))
+                if str(error) != told:
+                    told = str(error)
+                    log.warning("worker waits for the database", why=told)
                 if self.runtime.stop.wait(PATIENCE_S):
                     raise
 

@@ -80,7 +80,7 @@ class Answers:
 class Link:
     """An open connection; never reopened: whoever finds it broken makes another."""
 
-    def __init__(self, url: str, name: str, *, io_timeout_s: float) -> None:
+    def __init__(self, parameters: pika.URLParameters, name: str, *, io_timeout_s: float) -> None:
         """Connect.
 
         Raises:
@@ -91,7 +91,7 @@ class Link:
         self._channels: set[LinkChannel] = set()  # of the driving thread alone
         opened = self._answers.expect()
         self._connection = pika.SelectConnection(
-            _parameters(url, name, io_timeout_s),
+            parameters,
             on_open_callback=lambda _: settle(opened, None),
             on_open_error_callback=lambda _, error: self._end(error),
             on_close_callback=lambda _, error: self._end(error),
@@ -296,7 +296,14 @@ def fail(answer: Future[Any], why: str) -> None:
         answer.set_exception(BrokerConnectionLost(why))
 
 
-def _parameters(url: str, name: str, io_timeout_s: float) -> pika.URLParameters:
+def parameters_of(url: str, name: str, *, io_timeout_s: float) -> pika.URLParameters:
+    """How to connect: with heartbeats, and with a bound on every wait.
+
+    Raises:
+        ValueError: the URL is none of a broker.
+    """
+    if not url.startswith(("amqp://", "amqps://")):
+        raise ValueError("the URL of a broker begins with amqp:// or amqps://")
     parameters = pika.URLParameters(url)
     parameters.heartbeat = HEARTBEAT_S
     parameters.socket_timeout = io_timeout_s

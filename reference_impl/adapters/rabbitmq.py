@@ -10,7 +10,7 @@ from typing import Any
 from pika.channel import Channel
 from pika.spec import Basic, BasicProperties
 
-from reference_impl.adapters.amqp_link import Link, LinkChannel, settle
+from reference_impl.adapters.amqp_link import Link, LinkChannel, parameters_of, settle
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable
 from reference_impl.ports import Delivery, Message, PublishOutcome, Topology
 
@@ -138,7 +138,12 @@ class RabbitBroker:
     """RabbitMQ at `url`. Any thread may call any method."""
 
     def __init__(self, url: str, name: str, *, io_timeout_s: float) -> None:
-        self._url = url
+        """Connects to nothing yet.
+
+        Raises:
+            ValueError: the URL is none of a broker.
+        """
+        self._parameters = parameters_of(url, name, io_timeout_s=io_timeout_s)
         self._name = name
         self._io_timeout_s = io_timeout_s
         self._lock = threading.Lock()
@@ -198,7 +203,7 @@ class RabbitBroker:
             if self._failures != failures:
                 raise BrokerUnavailable(self._last_failure)
             try:
-                self._link = Link(self._url, self._name, io_timeout_s=self._io_timeout_s)
+                self._link = Link(self._parameters, self._name, io_timeout_s=self._io_timeout_s)
             except BrokerUnavailable as error:
                 self._failures += 1
                 self._last_failure = error.why
