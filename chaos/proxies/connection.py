@@ -119,9 +119,13 @@ class Connection:
         try:
             if self._is_connecting:
                 self._finish_connecting()
-            elif events & selectors.EVENT_READ:
+            elif (
+                events & selectors.EVENT_READ and not self._link.is_frozen
+            ):  # it may have been frozen for an event before this
                 self._receive(side, other)
             self._flush()
+        except BlockingIOError:
+            pass  # there was nothing to read after all
         except OSError:  # refused, reset: the other side shall see the same
             self.cut()
         self.update()

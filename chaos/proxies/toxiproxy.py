@@ -9,6 +9,7 @@ returns nothing the second time) and `down` (which enables what was disabled bef
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import requests
 from toxiproxy.api import APIConsumer
@@ -55,19 +56,19 @@ class Toxiproxy:
     def delete(self, name: str) -> None:
         """Remove a proxy and its connections. Idempotent."""
         if name in self._checked(self._api.get, "/proxies").json():
-            self._checked(self._api.delete, f"/proxies/{name}")
+            self._checked(self._api.delete, _path(name))
 
     def enable(self, name: str) -> None:
         """Have the proxy listen."""
-        self._checked(self._api.post, f"/proxies/{name}", json={"enabled": True})
+        self._checked(self._api.post, _path(name), json={"enabled": True})
 
     def disable(self, name: str) -> None:
         """Have the proxy listen no longer, and close its connections."""
-        self._checked(self._api.post, f"/proxies/{name}", json={"enabled": False})
+        self._checked(self._api.post, _path(name), json={"enabled": False})
 
     def is_enabled(self, name: str) -> bool:
         """Whether the proxy listens."""
-        return bool(self._checked(self._api.get, f"/proxies/{name}").json()["enabled"])
+        return bool(self._checked(self._api.get, _path(name)).json()["enabled"])
 
     def add(self, name: str, toxics: Sequence[Toxic]) -> None:
         """Put toxics on a proxy; one that is there already stays as it is."""
@@ -80,16 +81,16 @@ class Toxiproxy:
                     "stream": toxic.stream,
                     "attributes": dict(toxic.attributes),
                 }
-                self._checked(self._api.post, f"/proxies/{name}/toxics", json=body)
+                self._checked(self._api.post, f"{_path(name)}/toxics", json=body)
 
     def clear(self, name: str) -> None:
         """Take every toxic off a proxy. Idempotent."""
         for toxic in self.toxics(name):
-            self._checked(self._api.delete, f"/proxies/{name}/toxics/{toxic}")
+            self._checked(self._api.delete, f"{_path(name)}/toxics/{toxic}")
 
     def toxics(self, name: str) -> tuple[str, ...]:
         """The names of the toxics on a proxy."""
-        return tuple(toxic["name"] for toxic in self._checked(self._api.get, f"/proxies/{name}/toxics").json())
+        return tuple(toxic["name"] for toxic in self._checked(self._api.get, f"{_path(name)}/toxics").json())
 
     def _checked(self, method: Any, url: str, **body: Any) -> requests.Response:
         try:
@@ -101,3 +102,7 @@ class Toxiproxy:
         if response.status_code >= OK_BELOW:
             raise ServiceUnavailable("toxiproxy", f"it answered {response.status_code} to {url}: {response.text[:200]}")
         return response
+
+
+def _path(name: str) -> str:
+    return f"/proxies/{quote(name, safe='')}"

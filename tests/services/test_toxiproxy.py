@@ -104,6 +104,18 @@ def test_a_disabled_proxy_stays_disabled_until_it_is_enabled(
     assert (server.api.is_enabled("proxy"), is_refused(*listen)) == (True, False)
 
 
+def test_a_name_may_hold_what_a_url_may_not(
+    server: ToxiproxyServer, ports: PortLease, upstream: tuple[str, int]
+) -> None:
+    name = "worker 1?#-to-mysql"
+    server.api.create(name, listen=(LOOPBACK, ports.claim()), upstream=upstream)
+
+    server.api.add(name, [LATENCY])
+
+    assert server.api.toxics(name) == ("latency_downstream",)
+    server.api.delete(name)
+
+
 def test_what_the_server_refuses_is_an_error_that_says_why(
     server: ToxiproxyServer, ports: PortLease, upstream: tuple[str, int]
 ) -> None:
