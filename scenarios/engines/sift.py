@@ -199,6 +199,7 @@ class _Sifter:
             if before_ns is not None and t_ns < before_ns:
                 self._sifted.malformed.append((line, went_back(actor, t_ns, before_ns)))
             self._trail_ns[actor, event.task] = t_ns
+            self._sifted.trail_first_ns.setdefault(actor, t_ns)
             return
         before_ns = self._sifted.trail_latest_ns.get(actor)
         if before_ns is None:

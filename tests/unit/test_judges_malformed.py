@@ -115,11 +115,15 @@ def test_rows_of_different_tasks_need_no_order_and_those_of_one_task_do(tmp_path
         return json.dumps(fields).encode() + b"\n"
 
     apart, back = tmp_path / "apart.jsonl", tmp_path / "back.jsonl"
-    apart.write_bytes(row(5, "a", None, "ACCEPTED") + row(4, "b", None, "ACCEPTED"))
+    start = b'{"t_ns":6,"actor":"w","event":"attempt.start","task":"b"}\n'
+    apart.write_bytes(
+        row(5, "a", None, "ACCEPTED") + row(4, "b", None, "ACCEPTED") + start + row(7, "b", "ACCEPTED", "RUNNING")
+    )
     back.write_bytes(row(5, "a", None, "ACCEPTED") + row(4, "a", "ACCEPTED", "RUNNING"))
 
     for read in (lambda file: read_files([file]), lambda file: sieve([file], NO_POLICY, parts_min=2).recorded):
         assert read(apart).malformed == ()
+        assert len(read(apart).history.tasks["b"].states) == 2
         assert [one.line for one in read(back).malformed] == [2]
 
 
