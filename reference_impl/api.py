@@ -4,11 +4,12 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI, Header, HTTPException, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from sqlalchemy import text
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from reference_impl import dead_letter, store
+from reference_impl.answer_count import AnswerCount
 from reference_impl.api_models import NAME, DeadLetterView, NewTask, Refusal, TaskView, Why, letter_view, view
 from reference_impl.body_limit import BodyLimit
 from reference_impl.control import Cancelled
@@ -20,12 +21,13 @@ from reference_impl.errors import (
     RateLimited,
     ReferenceSystemError,
 )
-from reference_impl.metrics import database_gauges
-from reference_impl.transactions import transact
+from reference_impl.metrics import DATABASE_DOWN, database_gauges
+from reference_impl.transactions import read
 
 ENVELOPE_BYTES = 4096
 """What a submission may have beside its payload."""
 LETTERS_MAX = 1000
+ERROR_CHARACTERS_MAX = 500
 
 _REFUSALS = {
     400: "The body is no JSON document.",
@@ -49,6 +51,7 @@ def create_app(api: Api) -> FastAPI:
     """The application for one system."""
     app = FastAPI(title="Reference task system", version="1", docs_url=None, redoc_url=None)
     app.add_middleware(BodyLimit, body_bytes_max=api.settings.payload_bytes_max + ENVELOPE_BYTES)
+    app.add_middleware(AnswerCount, route="/tasks", answers=api.metrics.submission_answers)
     _add_refusals(app, api)
     _add_task_routes(app, api)
     _add_dead_letter_routes(app, api)
@@ -60,12 +63,13 @@ def _add_refusals(app: FastAPI, api: Api) -> None:
     """One form for whatever was not done."""
 
     def refuse(code: int, why: str, *, definite: bool, headers: dict[str, str] | None = None) -> JSONResponse:
-        api.metrics.submissions.labels(f"refused {code}").inc()
-        return JSONResponse({"error": why, "definite": definite}, code, headers)
+        # What the client sent may be part of it, of any length, and half a surrogate pair is no text.
+        told = why[:ERROR_CHARACTERS_MAX].encode(errors="replace").decode()
+        return JSONResponse({"error": told, "definite": definite}, code, headers)
 
     def refuse_ours(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, ReferenceSystemError)
-        headers = {"Retry-After": f"{error.retry_after_s:.0f}"} if isinstance(error, RateLimited) else None
+        headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, RateLimited) else None
         return refuse(status_of(error), str(error), definite=error.definite, headers=headers)
 
     def refuse_http(_: Request, error: Exception) -> JSONResponse:
@@ -77,10 +81,14 @@ def _add_refusals(app: FastAPI, api: Api) -> None:
         places = ["/".join(map(str, problem["loc"])) + ": " + problem["msg"] for problem in error.errors()]
         return refuse(422, "; ".join(places[:5]), definite=True)
 
+    def refuse_unexpected(_: Request, error: Exception) -> JSONResponse:
+        return refuse(500, f"an error of ours: {type(error).__name__}", definite=False)
+
     for kind in STATUS_OF:
         app.add_exception_handler(kind, refuse_ours)
     app.add_exception_handler(StarletteHTTPException, refuse_http)
     app.add_exception_handler(RequestValidationError, refuse_invalid)
+    app.add_exception_handler(Exception, refuse_unexpected)
 
 
 def _add_task_routes(app: FastAPI, api: Api) -> None:
@@ -99,7 +107,7 @@ def _add_task_routes(app: FastAPI, api: Api) -> None:
         response.headers["Location"] = f"/tasks/{submitted.task.id}"
         return view(submitted.task)
 
-    @app.get("/tasks/{task_id}", responses=_refusals(404, 503))
+    @app.get("/tasks/{task_id}", responses=_refusals(404, 422, 503))
     def read_task(task_id: TaskId) -> TaskView:
         """The task: its state from the database, its progress from Redis while it runs."""
         found = api.read(task_id)
@@ -107,12 +115,15 @@ def _add_task_routes(app: FastAPI, api: Api) -> None:
             raise HTTPException(404, "no such task")
         return found
 
-    @app.get("/tasks/{task_id}/transitions", responses=_refusals(503))
+    @app.get("/tasks/{task_id}/transitions", responses=_refusals(404, 422, 503))
     def read_transitions(task_id: TaskId) -> list[dict[str, Any]]:
         """Every state the task has been in, from the audit trail."""
-        return transact(api.engine, lambda connection: store.transitions(connection, task_id))
+        trail = read(api.engine, lambda connection: store.transitions(connection, task_id))
+        if not trail:
+            raise HTTPException(404, "no such task")
+        return trail
 
-    @app.post("/tasks/{task_id}/cancel", responses={202: {"model": TaskView}, **_refusals(404, 409, 503)})
+    @app.post("/tasks/{task_id}/cancel", responses={202: {"model": TaskView}, **_refusals(404, 409, 422, 503)})
     def cancel_task(task_id: TaskId, response: Response) -> TaskView:
         """200: it will not run again. 202: the running attempt was asked to stop. 409: it had ended before."""
         answer, task = api.cancel(task_id)
@@ -128,7 +139,7 @@ def _add_dead_letter_routes(app: FastAPI, api: Api) -> None:
     @app.get("/dead-letters", responses=_refusals(422, 503))
     def list_dead_letters(limit: Annotated[int, Query(ge=1, le=LETTERS_MAX)] = 100) -> list[DeadLetterView]:
         """The letters that nobody has handled, oldest first."""
-        letters = transact(api.engine, lambda connection: dead_letter.open_letters(connection, rows_max=limit))
+        letters = read(api.engine, lambda connection: dead_letter.open_letters(connection, rows_max=limit))
         return [letter_view(letter) for letter in letters]
 
     @app.post("/dead-letters/{letter_id}/redrive", status_code=204, responses=_refusals(404, 422, 503))
@@ -155,7 +166,7 @@ def _add_operator_routes(app: FastAPI, api: Api) -> None:
         """Database, cache and broker answer; `depth` is what waits in the work queue. Redis down does not make the API unready."""
         parts: dict[str, str] = {}
         try:
-            transact(api.engine, lambda connection: connection.execute(text("SELECT 1")))
+            read(api.engine, lambda connection: connection.execute(text("SELECT 1")))
             parts["database"] = "ok"
         except DatabaseError as error:
             parts["database"] = str(error)
@@ -171,9 +182,12 @@ def _add_operator_routes(app: FastAPI, api: Api) -> None:
         # Submitting needs the database alone: the relay sees to the broker later.
         return JSONResponse(parts, 200 if parts["database"] == "ok" else 503)
 
-    @app.get("/metrics", responses=_refusals(503))
+    @app.get("/metrics", response_class=PlainTextResponse)
     def metrics() -> Response:
-        """For Prometheus: this process's counters and what the database knows."""
+        """For Prometheus: this process's counters and what the database knows, while it answers."""
         counters, media_type = api.metrics.exposition()
-        gauges = transact(api.engine, database_gauges)
+        try:
+            gauges = read(api.engine, database_gauges)
+        except DatabaseError:
+            gauges = DATABASE_DOWN
         return Response(counters + gauges.encode(), media_type=media_type)

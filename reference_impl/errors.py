@@ -18,6 +18,8 @@ ReferenceSystemError
     └── PermanentFailure        no retry heals it
 """
 
+import math
+
 
 class ReferenceSystemError(Exception):
     """Anything that the reference system raises on purpose."""
@@ -100,11 +102,11 @@ class KeyConflict(SubmissionRefused):
 
 
 class RateLimited(SubmissionRefused):
-    """The user's window is full."""
+    """The user's window is full. `retry_after_s`: whole seconds, rounded up: who comes back a moment too early is refused again."""
 
     def __init__(self, retry_after_s: float) -> None:
-        super().__init__(f"too many new tasks; try again in {retry_after_s:.0f} s")
-        self.retry_after_s = retry_after_s
+        self.retry_after_s = max(1, math.ceil(retry_after_s))
+        super().__init__(f"too many new tasks; try again in {self.retry_after_s} s")
 
 
 class TaskFailure(ReferenceSystemError):

@@ -15,7 +15,9 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.submissions = self._counter("submissions", "Submissions by how they were answered.", "answer")
+        self.submission_answers = self._counter(
+            "submissions", "Submissions by the status they were answered with.", "status"
+        )
         self.limits_unchecked = self._counter("limits_unchecked", "Submissions let through because Redis was down.")
         self.settled = self._counter("attempts_settled", "Attempts by what became of them.", "outcome")
         self.redeliveries = self._counter("redeliveries", "Messages that the broker delivered again.")
@@ -31,6 +33,11 @@ class Metrics:
         return generate_latest(self.registry), CONTENT_TYPE_LATEST
 
 
+_UP = ("# HELP reference_database_up Whether the database answers.", "# TYPE reference_database_up gauge")
+DATABASE_DOWN = "\n".join([*_UP, "reference_database_up 0"]) + "\n"
+"""In place of `database_gauges`: what is counted matters most while something is down."""
+
+
 def database_gauges(connection: Connection) -> str:
     """What the database knows, as Prometheus reads it: tasks and the oldest per state, rows to publish, open dead letters."""
     rows = connection.execute(
@@ -40,7 +47,7 @@ def database_gauges(connection: Connection) -> str:
     ).all()
     counts = {row.status: row.count for row in rows}
     ages = {row.status: row.age_us / US_PER_S for row in rows if not TaskState(row.status).is_final}
-    lines = ["# TYPE reference_tasks gauge"]
+    lines = [*_UP, "reference_database_up 1", "# TYPE reference_tasks gauge"]
     lines += [f'reference_tasks{{state="{state}"}} {counts.get(state, 0)}' for state in TaskState]
     lines += ["# TYPE reference_oldest_task_seconds gauge"]
     lines += [f'reference_oldest_task_seconds{{state="{state}"}} {age:.6f}' for state, age in ages.items()]
