@@ -4,7 +4,9 @@ import importlib.metadata
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Protocol
 
 import msgspec
 
@@ -14,23 +16,44 @@ from scenarios.rundir import RunFacts
 from scenarios.scenario import Scenario
 from scenarios.system import System, claims_under, policy_of
 
+
+class Versioned(Protocol):
+    """An environment, as far as versions go."""
+
+    name: str
+
+    @property
+    def startup_s(self) -> Mapping[str, float]:
+        """Seconds until each service answered."""
+
+    def versions(self) -> Mapping[str, str]:
+        """Of each service."""
+
+
 PACKAGES = ("tasklab", "sqlalchemy", "pymysql", "redis", "pika")
 
 
 def describe_run(scenario: Scenario, system: System, environment: Environment, *, seed: int, repeat: str) -> RunFacts:
     """The content of run.json at the start of a run."""
     policy = msgspec.to_builtins(policy_of(system))
+    facts = describe_world(environment, scenario=scenario.name, system=system.name, seed=seed)
+    facts.story = scenario.story
+    facts.repeat = repeat
+    facts.claims = sorted(claims_under(system, (name_of(strike.fault) for strike in scenario.strikes)))
+    facts.at_stake = list(scenario.at_stake)
+    facts.policy = {name: value for name, value in policy.items() if value is not None}
+    return facts
+
+
+def describe_world(environment: Versioned, *, scenario: str, system: str, seed: int) -> RunFacts:
+    """What is known of a run before it is known what is run: names, versions, commit, command line, time."""
     return RunFacts(
-        scenario=scenario.name,
-        story=scenario.story,
-        system=system.name,
+        scenario=scenario,
+        system=system,
         environment=environment.name,
         seed=seed,
-        repeat=repeat,
+        repeat="",
         argv=sys.argv,
-        claims=sorted(claims_under(system, (name_of(strike.fault) for strike in scenario.strikes))),
-        at_stake=list(scenario.at_stake),
-        policy={name: value for name, value in policy.items() if value is not None},
         versions={"python": platform.python_version(), **_package_versions(), **environment.versions()},
         commit=_commit(),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),

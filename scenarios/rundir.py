@@ -112,6 +112,7 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     strikes: list[Strike] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
     load: LoadFigures | None = None
+    steps: list[str] = msgspec.field(default_factory=list)  # a simulated world, shrunk and told: one sentence a step
     finished: bool = False
 
 

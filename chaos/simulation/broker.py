@@ -10,7 +10,7 @@ from chaos.simulation.scheduler import Scheduler, Waiters
 
 WRITE_NS = 300_000
 """From the arrival of a message until it is on disk: only then is it confirmed, and only then delivered."""
-YOUNG_NS = 2_000_000_000
+YOUNG_NS = 3_000_000_000
 """A queue younger than this may be forgotten by a broker that is killed (seen on RabbitMQ 3.10)."""
 
 

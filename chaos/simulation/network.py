@@ -73,6 +73,15 @@ class Network:
     trace: Trace
     strike: Strike
     mishaps: Mapping[str, Mapping[int, Mishap]] = field(default_factory=dict)
+    calls: dict[str, int] = field(default_factory=dict)
+    """By fiber: how many calls it made."""
+
+    def count_call(self, fiber: Fiber) -> Mishap | None:
+        """One more call of the fiber; what befalls it."""
+        fiber.calls += 1
+        self.calls[fiber.name] = fiber.calls
+        mine = self.mishaps.get(fiber.name)
+        return None if mine is None else mine.get(fiber.calls)
 
 
 class Line:
@@ -140,8 +149,7 @@ class Line:
         network = self.network
         scheduler = network.scheduler
         fiber = scheduler.check_alive()
-        fiber.calls += 1
-        mishap = self._mishap(fiber)
+        mishap = network.count_call(fiber)
         if mishap is not None:
             self._befall(fiber, what, mishap, "before")
         service = self.service
@@ -174,8 +182,7 @@ class Line:
             LineCut: the connection broke: it never arrives.
         """
         fiber = self.network.scheduler.check_alive()
-        fiber.calls += 1
-        mishap = self._mishap(fiber)
+        mishap = self.network.count_call(fiber)
         if mishap is not None:
             self._befall(fiber, what, mishap, "before")
         return fiber

@@ -70,6 +70,7 @@ class Scheduler:
         self._over = False
         self._hub = getcurrent()
         self._lives: list[Life] = []
+        self._newcomer: Fiber | None = None
 
     def live(self, life: Life) -> Life:
         """Take a process in, so that `close` ends it too."""
@@ -187,7 +188,7 @@ class Scheduler:
         """
         assert getcurrent() is self._hub, "the world is run from where it was made"
         while not self._over:
-            fiber = self._next()
+            fiber, self._newcomer = self._newcomer or self._next(), None
             if fiber is not None:
                 self._switch(fiber)
             elif not self._over:
@@ -235,6 +236,10 @@ class Scheduler:
     def _block(self, fiber: Fiber) -> None:
         following = self._next()
         if following is None:
+            self._hub.switch()
+        elif not following.body:
+            # It has not begun yet. From here it would begin as deep in Python's recursion as this one is: so from the hub.
+            self._newcomer = following
             self._hub.switch()
         elif following is not fiber:
             self._switch(following)

@@ -92,7 +92,7 @@ class WorldPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     delays: DelayPlan = DelayPlan()
     read_every_s: float = 0.0  # 0: nobody polls statuses while tasks run
     must_bite: bool = False  # whether a strike whose moment never comes makes the run unknown
-    patience_s: float = 1.0  # how long after the last submission a strike may still wait for its moment
+    patience_s: float = 3.0  # how long after the last submission a fault may still wait for its moment
 
 
 _FAULTS: Mapping[str, type] = {name: kind for kind, name in faults.NAMES.items()}

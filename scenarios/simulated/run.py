@@ -3,7 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
 import msgspec
@@ -11,22 +11,24 @@ import structlog
 
 from chaos.simulation.clock import EPOCH_NS, Skew, ns
 from chaos.simulation.delays import Delays, erratic, preempting
-from chaos.simulation.mishaps import Cut, Kill, Mishap, Pause, Undo
 from chaos.simulation.pool import reading_engine
-from chaos.simulation.scheduler import Fiber, Life, Waiters, WorldStuck
+from chaos.simulation.scheduler import WorldStuck
 from chaos.simulation.trace import Trace
 from chaos.simulation.world import SimulatedProcess, World
+from scenarios import rundir
 from scenarios.drain import all_ended
 from scenarios.guarantees import Guarantee
 from scenarios.history import Event, History, Recorded
 from scenarios.judge import Judgement, judge
+from scenarios.policy import Policy
 from scenarios.simulated.clients import Clients
-from scenarios.simulated.coverage import Coverage, stage_at_call, stage_of
+from scenarios.simulated.coverage import Coverage
+from scenarios.simulated.mishaps import Mishaps
 from scenarios.simulated.outside import SimulatedOutside
-from scenarios.simulated.plan import DelayPlan, PlannedMishap, WorldPlan, mishaps_by_call
+from scenarios.simulated.plan import WorldPlan, mishaps_by_call
 from scenarios.simulated.probe import SimulatedProbe
 from scenarios.simulated.record import EventList
-from scenarios.simulated.strikes import Course, Nemesis
+from scenarios.simulated.strikes import Nemesis
 from scenarios.simulated.system import Simulation
 from scenarios.system import Account
 
@@ -39,20 +41,33 @@ LONGEST_PREEMPTION_S = 3.0
 BUDGET_S = 30.0
 """For a system that states no budget of its own."""
 
+_SILENT = structlog.make_filtering_bound_logger(logging.CRITICAL)
+
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """A world that has come to its end."""
+    """A world that has come to its end.
+
+    `deviations`: every delay that was not the usual one, where it was asked to keep them. `missed`: how many of its faults never bit.
+    `gone`: processes that ended by themselves, and why. `calls`: by fiber, how many calls it made;
+    `calls_at_first_mishap`: and how many of them by then.
+    """
 
     plan: WorldPlan
     events: Sequence[Event]
+    claims: frozenset[Guarantee]
     judgement: Judgement
     trace: Trace
-    courses: Sequence[Course]
+    strikes: Sequence[rundir.Strike]
     coverage: Coverage
     deviations: Mapping[str, Mapping[int, int]] | None
-    missed: Sequence[PlannedMishap]
+    missed: int
     gone: Sequence[str]
+    calls: Mapping[str, int]
+    calls_at_first_mishap: Mapping[str, int]
+    phases_ns: Mapping[str, int]
+    problems: Sequence[str]
+    policy: Policy
     steps: int
     virtual_s: float
 
@@ -66,14 +81,6 @@ class Simulated:
         return seen.hexdigest()
 
 
-@dataclass(slots=True)
-class _Drained:
-    account: Account
-    caught_up: bool
-    how: str
-    took_ns: int = field(default=0)
-
-
 def simulate(plan: WorldPlan, simulation: Simulation, *, keep_delays: bool = False) -> Simulated:
     """Run the world; the same plan, the same world. `keep_delays`: also say what every delay was that was not the usual one."""
     loud = structlog.get_config()
@@ -84,9 +91,6 @@ def simulate(plan: WorldPlan, simulation: Simulation, *, keep_delays: bool = Fal
         structlog.configure(**loud)
 
 
-_SILENT = structlog.make_filtering_bound_logger(logging.CRITICAL)
-
-
 class WorldRun:
     """A world while it runs."""
 
@@ -95,13 +99,11 @@ class WorldRun:
         self._simulation = simulation
         self._terms = simulation.terms
         self._deviations: dict[str, dict[int, int]] | None = {} if keep_delays else None
-        self._mishaps: dict[tuple[str, int], PlannedMishap] = {(one.fiber, one.call): one for one in plan.mishaps}
-        self._struck: set[tuple[str, int]] = set()
-        self._down: set[str] = set()
         self._gone: list[str] = []
-        self._open_mishaps = 0
-        self._healed: Waiters = []
+        self._phases_ns: dict[str, int] = {}
+        self._calls: dict[str, int] = {}
         self.coverage = Coverage()
+        self.mishaps = Mishaps(plan.mishaps, self.coverage)
         self.world = World(
             f"{plan.seed}/{plan.scenario}",
             simulation.tables(),
@@ -109,110 +111,142 @@ class WorldRun:
             simulation.bounds,
             _delays(plan, self._deviations),
             mishaps=mishaps_by_call(plan),
-            strike=self._befall,
+            strike=self.mishaps.befall,
             when_gone=self._restart_later,
         )
         self.events = EventList(self.world.scheduler)
+        self.mishaps.set_up(self.world, self.events)
         self.outside = SimulatedOutside(self.world.scheduler, self.events)
         self._engine = reading_engine(self.world.database)
         for process in simulation.processes(plan.sizes, self._probe):
             self.world.add(process, Skew(*plan.skews.get(process.name, (0.0, 1.0))))
         self.clients = Clients(self.world, simulation, self.events)
         self.nemesis = Nemesis(self.world, self.outside, self.events, self.coverage, plan.strikes)
+        self._account = Account()
+        self._account_is_of = -1
 
     def carry_out(self) -> Simulated:
         """Everything, to the verdicts."""
-        problems: list[str] = []
+        stuck: list[str] = []
         self.world.spawn("lab", self._run)
         try:
             self.world.scheduler.run()
-        except WorldStuck as stuck:
-            problems.append(str(stuck))
+        except WorldStuck as error:
+            stuck.append(str(error))
         finally:
             self.world.scheduler.close()
-        if self.plan.must_bite:
-            problems += [course.problem for course in self.nemesis.courses if course.problem]
+        missed = [course.problem for course in self.nemesis.courses if course.problem]
+        missed += [f"call {one.call} of {one.fiber} never came" for one in self.mishaps.missed()]
+        problems = [*stuck, *(missed if self.plan.must_bite else ())]
         events = [*self.events.events, *self._trail()]
+        claims = self._claims()
         return Simulated(
             plan=self.plan,
             events=events,
-            judgement=judge(
-                Recorded(History(events)), claims=self._claims(), policy=self._terms.policy, problems=problems
-            ),
+            claims=claims,
+            judgement=judge(Recorded(History(events)), claims=claims, policy=self._terms.policy, problems=problems),
             trace=self.world.trace,
-            courses=self.nemesis.courses,
+            strikes=[*(course.facts() for course in self.nemesis.courses), *self.mishaps.told],
             coverage=self.coverage,
             deviations=self._deviations,
-            missed=[mishap for place, mishap in self._mishaps.items() if place not in self._struck],
+            missed=len(missed),
             gone=self._gone,
+            calls=self._calls,
+            calls_at_first_mishap=self.mishaps.calls_at_first,
+            phases_ns=self._phases_ns,
+            problems=problems,
+            policy=self._terms.policy,
             steps=self.world.scheduler.steps,
             virtual_s=self.world.now_ns / 1e9,
         )
 
     def _run(self) -> None:
         world, scheduler = self.world, self.world.scheduler
+        self._begin("storm")
         for process in world.processes.values():
             world.start(process)
         self.nemesis.start()
         self.clients.start(self.plan.tasks, read_every_s=self.plan.read_every_s)
         while not self.clients.are_done:
             scheduler.wait(self.clients.done)
-        scheduler.at(world.now_ns + ns(self.plan.patience_s), self.nemesis.give_up)
-        while not self.nemesis.is_over:
-            scheduler.wait(self.nemesis.over)
+        self._await_strikes()
+        self._begin("calm")
         # Nothing strikes any more, the network is calm, and what has struck heals.
         world.network.mishaps = {}
         world.network.delays = Delays()
-        while self._open_mishaps:
-            scheduler.wait(self._healed)
-        drained = self._drain()
+        while not self.mishaps.are_healed:
+            scheduler.wait(self.mishaps.healed)
+        caught_up, how = self._drain()
+        self._begin("account")
+        self._calls = dict(world.network.calls)  # what the lab looks at afterwards is not part of the run
         self.clients.is_over = True
-        self._write_final(drained)
+        self._write_final(how, caught_up=caught_up)
         self.clients.read_last()
+        self._begin("end")
         scheduler.end()
 
-    def _drain(self) -> _Drained:
-        """As scenarios.drain: until all has ended, or nothing moves any more, or the budget is over."""
+    def _begin(self, phase: str) -> None:
+        self._phases_ns[phase] = self.world.now_ns
+
+    def _await_strikes(self) -> None:
+        """Until everything planned has struck, or patience is over, or, where faults may miss, there is nothing left to disturb."""
+        scheduler = self.world.scheduler
+        give_up_ns = self.world.now_ns + ns(self.plan.patience_s)
+        ended_since_ns: int | None = None
+        while self.world.now_ns < give_up_ns and not (self.nemesis.is_over and not self.mishaps.missed()):
+            if not self.plan.must_bite and self._all_ended():
+                ended_since_ns = self.world.now_ns if ended_since_ns is None else ended_since_ns
+                if self.world.now_ns - ended_since_ns >= ns(SETTLED_S):
+                    break
+            scheduler.rest(ns(LOOK_S))
+        self.nemesis.give_up()
+        while not self.nemesis.is_over:
+            scheduler.wait(self.nemesis.over)
+
+    def _drain(self) -> tuple[bool, str]:
+        """As scenarios.drain: until all has ended, or nothing moves any more, or the budget is over; whether by its criterion, and how."""
         world, scheduler = self.world, self.world.scheduler
         quiet_s, budget_s = self._terms.pace.quiet_s, self._terms.policy.budget_s or BUDGET_S
         began_ns = moved_ns = world.now_ns
-        commits = -1
-        account = Account()
         ended_since_ns: int | None = None
+        account = self._account
         while True:
-            if world.database.commits != commits:
-                commits = world.database.commits
-                latest = self._simulation.account(self._engine)
-                if latest != account:
-                    account, moved_ns = latest, world.now_ns
-            if world.now_ns - self.outside.last_ns < ns(2 * LOOK_S):
-                moved_ns = world.now_ns
-            took_ns = world.now_ns - began_ns
-            if all_ended(account, self.clients.outcomes):
-                ended_since_ns = world.now_ns if ended_since_ns is None else ended_since_ns
-                if world.now_ns - ended_since_ns >= ns(SETTLED_S):
-                    return _Drained(account, True, "every acknowledged task has ended", took_ns)
+            now_ns = world.now_ns
+            all_have_ended = self._all_ended()
+            if self._account != account or now_ns - self.outside.last_ns < ns(2 * LOOK_S):
+                account, moved_ns = self._account, now_ns
+            if all_have_ended:
+                ended_since_ns = now_ns if ended_since_ns is None else ended_since_ns
+                if now_ns - ended_since_ns >= ns(SETTLED_S):
+                    return True, "every acknowledged task has ended"
             else:
                 ended_since_ns = None
-            if world.now_ns - moved_ns >= ns(quiet_s):
-                return _Drained(account, True, f"nothing has moved for {quiet_s:g} s", took_ns)
-            if took_ns >= ns(budget_s + quiet_s):
-                return _Drained(account, False, f"still moving after {took_ns / 1e9:.0f} s", took_ns)
+            if now_ns - moved_ns >= ns(quiet_s):
+                return True, f"nothing has moved for {quiet_s:g} s"
+            if now_ns - began_ns >= ns(budget_s + quiet_s):
+                return False, f"still moving after {(now_ns - began_ns) / 1e9:.0f} s"
             scheduler.rest(ns(LOOK_S))
 
-    def _write_final(self, drained: _Drained) -> None:
-        account = drained.account
+    def _all_ended(self) -> bool:
+        """Whether every acknowledged task has ended, by an account that is read again only after something was committed."""
+        if self._account_is_of != self.world.database.commits:
+            self._account_is_of = self.world.database.commits
+            self._account = self._simulation.account(self._engine)
+        return all_ended(self._account, self.clients.outcomes)
+
+    def _write_final(self, how: str, *, caught_up: bool) -> None:
+        account = self._account
         self.events.record(
             "final",
             actor="lab",
             healed=True,
-            caught_up=drained.caught_up,
+            caught_up=caught_up,
             done=account.done,
             dead=account.dead,
             cancelled=account.cancelled,
             expired=account.expired,
             pending=account.pending,
-            detail=drained.how,
+            detail=how,
         )
 
     def _trail(self) -> list[Event]:
@@ -228,6 +262,7 @@ class WorldRun:
         return events
 
     def _claims(self) -> frozenset[Guarantee]:
+        """What the system promises under what has bitten."""
         return self._terms.claims_under(
             course.planned.fault for course in self.nemesis.courses if course.bit_ns is not None
         )
@@ -235,50 +270,13 @@ class WorldRun:
     def _probe(self, process: str) -> SimulatedProbe:
         return SimulatedProbe(self.world, self.world.processes[process], self.outside, self.events)
 
-    def _befall(self, fiber: Fiber, service: str, what: str, mishap: Mishap) -> None:
-        """A mishap of this call, as the network asks for it."""
-        planned = self._mishaps[fiber.name, fiber.calls]
-        self._struck.add((fiber.name, fiber.calls))
-        process = self.world.process_of(fiber)
-        name = process.name if process is not None else "client"
-        fault, target = _named(mishap, name, service)
-        if process is not None:
-            stage = stage_of(fiber.name, process.plan.role, self.world.trace.steps)
-            self.coverage.add(fault, [stage] if (stage := stage_at_call(stage, what, planned.side)) else [])
-        self._open_mishaps += 1
-        self.events.record("fault.begin", actor="lab", fault=fault, target=target)
-        if isinstance(mishap, Kill):
-            assert process is not None, "clients are not killed"
-            self._down.add(process.name)
-            self.events.record("crash", actor=process.name)
-            self.world.kill(process)
-        elif isinstance(mishap, Pause):
-            self.world.scheduler.pause(fiber.life)
-        self.events.record("fault.bit", actor="lab", fault=fault, target=target, detail=f"{planned.side} {what}")
-        lasts_s = 0.0 if isinstance(mishap, Undo) else planned.lasts_s
-        heals_ns = self.world.now_ns + ns(lasts_s)
-        self.world.scheduler.at(heals_ns, lambda: self._heal(fault, target, process, fiber.life, mishap))
-
-    def _heal(self, fault: str, target: str, process: SimulatedProcess | None, life: Life, mishap: Mishap) -> None:
-        self.events.record("fault.end", actor="lab", fault=fault, target=target)
-        if isinstance(mishap, Kill) and process is not None:
-            self._down.discard(process.name)
-            if not process.is_alive() and not self.nemesis.holds_down(process.name):
-                self.events.record("restart", actor=process.name)
-                self.world.start(process)
-        elif isinstance(mishap, Pause) and life.paused:
-            self.world.scheduler.resume(life)
-        self.events.record("fault.healed", actor="lab", fault=fault, target=target)
-        self._open_mishaps -= 1
-        self.world.scheduler.wake(self._healed)
-
     def _restart_later(self, process: SimulatedProcess, why: str) -> None:
         """It ended by itself: the service manager starts it again."""
         self.events.record("crash", actor=process.name, detail=why)
         self._gone.append(f"{process.name}: {why}")
 
         def restart() -> None:
-            held_down = process.name in self._down or self.nemesis.holds_down(process.name)
+            held_down = self.mishaps.holds_down(process.name) or self.nemesis.holds_down(process.name)
             if not process.is_alive() and not held_down:
                 self.events.record("restart", actor=process.name)
                 self.world.start(process)
@@ -286,22 +284,8 @@ class WorldRun:
         self.world.scheduler.at(self.world.now_ns + ns(RESTART_AFTER_S), restart)
 
 
-def _named(mishap: Mishap, process: str, service: str) -> tuple[str, str]:
-    match mishap:
-        case Kill():
-            return "process_killed", process
-        case Pause():
-            return "process_paused", process
-        case Cut("before"):
-            return "network_request_lost", f"{process}→{service}"
-        case Cut():
-            return "network_answer_lost", f"{process}→{service}"
-        case Undo():
-            return "database_undone", f"{process}→{service}"
-
-
 def _delays(plan: WorldPlan, deviations: dict[str, dict[int, int]] | None) -> Delays:
-    delays: DelayPlan = plan.delays
+    delays = plan.delays
     chance = Random(f"{plan.seed}/{plan.scenario}/delays")
     if delays.kind == "erratic":
         draw = erratic(chance, slow_share=delays.slow_share, slow_s=delays.slow_s)

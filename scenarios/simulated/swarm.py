@@ -11,7 +11,7 @@ from scenarios.simulated.plan import DelayPlan, PlannedMishap, PlannedStrike, Pl
 from scenarios.simulated.system import Sizes, Terms
 
 NAME = "swarm"
-PATIENCE_S = 1.0
+PATIENCE_S = 2.0
 STORM_S = 1.2
 """Faults that come by the clock come within this time."""
 UNSTATED_S = 2.0

@@ -9,11 +9,12 @@ from sqlalchemy import Engine
 
 from chaos.simulation.statements import Tables
 from chaos.simulation.world import Bounds, ProcessPlan, Words
+from scenarios.errors import NotApplicable
 from scenarios.guarantees import Guarantee
 from scenarios.history import Event
 from scenarios.policy import Policy
 from scenarios.probe import Probe
-from scenarios.system import Account, Operation, Outcome, Pace
+from scenarios.system import Account, Operation, Outcome, Pace, System
 
 
 class Sizes(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -73,6 +74,17 @@ class Simulation(Protocol):
 
     def trail(self, engine: Engine, epoch_ns: int) -> Sequence[Event]:
         """See scenarios.system.Audited; `epoch_ns`: what the database's clock said when the world began."""
+
+
+def simulation_of(system: System) -> Simulation:
+    """What the system brings for the simulated world.
+
+    Raises:
+        NotApplicable: nothing.
+    """
+    if not isinstance(system, Simulable):
+        raise NotApplicable(f"{system.name} brings no simulation of itself: see docs/simulator.md")
+    return system.simulation()
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from tasklab.commands.output import (
     explained,
     worst,
 )
-from tasklab.commands.worlds import EnvironmentName, make_environment
+from tasklab.commands.worlds import EnvironmentName, WorldName, make_environment
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -84,11 +84,12 @@ def run(
         typer.Option(help="A name from `tasklab list systems`, or package.module:attribute of your own plug-in."),
     ] = "reference",
     environment: Annotated[
-        EnvironmentName,
+        WorldName,
         typer.Option(
-            help="local: real services that the lab starts for itself; embedded: no server, the system in one process."
+            help="local: real services that the lab starts for itself; embedded: no server, the system in one process; "
+            "simulated: the system's own code in one process without any real clock, thread or service."
         ),
-    ] = EnvironmentName.LOCAL,
+    ] = WorldName.LOCAL,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -116,12 +117,19 @@ def run(
         say = Progress()
         say(f"seed {drawn}")
         place = out or default_place()
-        with make_environment(environment, plugin) as world:
-            say_started(world, say)
+        named = list(zip(chosen, scenarios, strict=True))
+        if environment is WorldName.SIMULATED:
             judged = [
-                run_one(scenario, name, plugin, system, world, seed=drawn, place=place, say=say)
-                for scenario, name in zip(chosen, scenarios, strict=True)
+                run_simulated(scenario, name, plugin, system, seed=drawn, place=place, say=say)
+                for scenario, name in named
             ]
+        else:
+            with make_environment(EnvironmentName(environment), plugin) as world:
+                say_started(world, say)
+                judged = [
+                    run_one(scenario, name, plugin, system, world, seed=drawn, place=place, say=say)
+                    for scenario, name in named
+                ]
     if as_json:
         print_json(judged)
     else:
@@ -173,6 +181,43 @@ def run_one(
     judgement = judge_run(finished)
     report = write_report([directory], directory / REPORT_FILE)
     return Judged(scenario.name, plugin.name, world.name, seed, directory, report, judgement)
+
+
+def run_simulated(
+    scenario: "Scenario",
+    scenario_name: str,
+    plugin: "System",
+    system_name: str,
+    *,
+    seed: int,
+    place: Path,
+    say: Progress,
+) -> Judged:
+    """One run in the simulated world, judged and reported; a system that brings no simulation is no run."""
+    from reports.build import write_report
+    from scenarios.errors import NotApplicable
+    from scenarios.judging import judge_run
+    from scenarios.rundir import REPORT_FILE
+    from scenarios.simulated.catalogue import world_of
+    from scenarios.simulated.directory import write_run
+    from scenarios.simulated.run import simulate
+    from scenarios.simulated.system import simulation_of
+
+    environment = WorldName.SIMULATED.value
+    repeat = f"tasklab run {scenario_name} --system {system_name} --environment {environment} --seed {seed}"
+    say(f"{scenario.name} × {plugin.name}: {repeat}")
+    try:
+        simulation = simulation_of(plugin)
+    except NotApplicable as error:
+        say(f"  not applicable: {error}")
+        return Judged(scenario.name, plugin.name, environment, seed, None, None, None, str(error))
+    world = simulate(world_of(scenario, seed, simulation.terms), simulation)
+    say(f"  {world.virtual_s:.1f} virtual seconds in {world.steps} steps")
+    directory = place / f"{scenario.name}-{plugin.name}-{seed}"
+    written = write_run(world, directory, system=plugin.name, repeat=repeat, steps=[])
+    judgement = judge_run(written)
+    report = write_report([directory], directory / REPORT_FILE)
+    return Judged(scenario.name, plugin.name, environment, seed, directory, report, judgement)
 
 
 def print_json(judged: list[Judged]) -> None:

@@ -9,10 +9,18 @@ if TYPE_CHECKING:
 
 
 class EnvironmentName(StrEnum):
-    """Where a run takes place."""
+    """Where real processes run."""
 
     EMBEDDED = "embedded"
     LOCAL = "local"
+
+
+class WorldName(StrEnum):
+    """Where a scenario can take place."""
+
+    EMBEDDED = "embedded"
+    LOCAL = "local"
+    SIMULATED = "simulated"
 
 
 def make_environment(name: EnvironmentName, system: "System") -> "Environment":

@@ -156,3 +156,11 @@ def test_a_world_that_goes_round_in_circles_is_stuck() -> None:
     with pytest.raises(WorldStuck, match="more than 1000 steps"):
         scheduler.run()
     scheduler.close()
+
+
+def test_a_thousand_fibers_do_not_exhaust_the_recursion_limit() -> None:
+    world = World()
+    for _ in range(1000):
+        world.spawn("one of many", world.rest(10), world.rest(10), world.say("done"))
+
+    assert len(world.run()) == 1000

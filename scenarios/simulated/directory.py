@@ -1,0 +1,58 @@
+"""A simulated world as a run directory: judged again, reported and compared like any other run."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import msgspec
+
+from chaos.environments.simulated import SimulatedEnvironment
+from scenarios.errors import UnknownName
+from scenarios.facts import describe_world
+from scenarios.history import Event
+from scenarios.lookup import find_scenario
+from scenarios.rundir import RunDirectory
+from scenarios.simulated.run import Simulated
+
+_OWN_STORIES = {
+    "swarm": "A few tasks in a small world, and a swarm of faults drawn by the seed. Whatever comes together, no promise may break.",
+    "crash_points": "A process is killed at one of its calls, before or after it took effect. No promise may break at any of them.",
+}
+
+
+def write_run(world: Simulated, out: Path, *, system: str, repeat: str, steps: list[str]) -> RunDirectory:
+    """Write the world to `out`, with its story, a sentence a step, where there is one.
+
+    Raises:
+        FileExistsError: `out` holds a run already.
+    """
+    directory = RunDirectory(out)
+    directory.create()
+    by_source: dict[str, list[Event]] = defaultdict(list)
+    for event in world.events:
+        by_source["client" if event.actor.startswith("client-") else event.actor].append(event)
+    for source, events in by_source.items():
+        lines = b"".join(msgspec.json.encode(event) + b"\n" for event in events)
+        (out / f"history.{source}.jsonl").write_bytes(lines)
+    at_stake, words = _what_it_is_about(world.plan.scenario)
+    facts = describe_world(SimulatedEnvironment(), scenario=world.plan.scenario, system=system, seed=world.plan.seed)
+    facts.repeat = repeat
+    facts.story = words
+    facts.at_stake = at_stake
+    facts.claims = sorted(world.claims)
+    facts.policy = {name: value for name, value in msgspec.to_builtins(world.policy).items() if value is not None}
+    facts.phases_ns = dict(world.phases_ns)
+    facts.strikes = list(world.strikes)
+    facts.problems = list(world.problems)
+    facts.steps = steps
+    facts.took_s = round(world.virtual_s, 3)
+    facts.finished = True
+    directory.write_facts(facts)
+    return directory
+
+
+def _what_it_is_about(name: str) -> tuple[list[str], str]:
+    try:
+        scenario = find_scenario(name)
+    except UnknownName:
+        return [], _OWN_STORIES.get(name, "")
+    return list(scenario.at_stake), scenario.story
