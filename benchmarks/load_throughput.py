@@ -34,11 +34,14 @@ def main() -> None:
     print(ROW.format(*("-" * 6 for _ in HEADINGS)))
     environment = EnvironmentName(options.environment)
     with tempfile.TemporaryDirectory() as place, make_environment(environment, plugin) as world:
+        say = Progress()
         for rate in options.rates:
             plan = LoadPlan(rate, options.seconds, options.seed)
             judged, figures = run_load(
-                plan, plugin, world, struck=None, page=None, place=Path(place) / f"{rate:g}", repeat="", say=Progress()
+                plan, plugin, world, struck=None, page=None, place=Path(place) / f"{rate:g}", repeat="", say=say
             )
+            for problem in judged.judgement.problems if judged.judgement else ():
+                say(problem)
             carried = is_sustained(figures)
             print(_row(figures, judged.exit_code, carried=carried), flush=True)
             if not carried:
