@@ -35,7 +35,7 @@ def main() -> None:
     for name in (*options.services, "all of them", "leaving"):
         took = seconds[name]
         print(
-            f"| {name} | {versions.get(name, '')} | {min(took):.2f} | {statistics.median(took):.2f} | {max(took):.2f} | |"
+            f"| {name} | {versions.get(name, '')} | {min(took):.2f} | {statistics.median(took):.2f} | {max(took):.2f} |"
         )
 
 
