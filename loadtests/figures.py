@@ -23,29 +23,26 @@ def figures_of(directory: Path, plan: LoadPlan) -> LoadFigures:
         (invoked if line.event == "submit.invoke" else ended)[line.task] = line
     effect_ns: dict[str, int] = {}
     for line in _lines(directory / OUTSIDE_FILE):
-        if line.event == "effect":
+        if line.event == "effect" and line.task in invoked:
             effect_ns.setdefault(line.task, line.t_ns)
-    kinds = [line.event for line in ended.values()]
-    acknowledged = {task: line.t_ns for task, line in ended.items() if line.event == "submit.ok"}
+    by_end = {kind: {task for task, line in ended.items() if line.event == f"submit.{kind}"} for kind in ("ok", "fail")}
     end_ns = min((line.planned_ns for line in invoked.values()), default=0) + round(plan.duration_s * NS_PER_S)
-    reached = [effect_ns[task] for task in acknowledged if task in effect_ns]
+    maybe_accepted = invoked.keys() - by_end["fail"]
     return LoadFigures(
         planned=plan.tasks,
         sent=len(invoked),
         on_time=sum(is_on_time(line) for line in invoked.values()),
-        acknowledged=len(acknowledged),
-        refused=kinds.count("submit.fail"),
-        unknown=kinds.count("submit.info") + len(invoked.keys() - ended.keys()),
+        acknowledged=len(by_end["ok"]),
+        refused=len(by_end["fail"]),
+        unknown=len(maybe_accepted - by_end["ok"]),
         planned_per_s=plan.rate_per_s,
         offered_per_s=_rate([line.t_ns for line in invoked.values()], plan),
         latest_s=max((lag_s(line) for line in invoked.values()), default=0.0),
         answers=percentiles([_since(invoked[task], line.t_ns) for task, line in ended.items()]),
-        effects=percentiles([_since(line, effect_ns[task]) for task, line in invoked.items() if task in effect_ns]),
-        without_effect=len(acknowledged) - len(reached),
-        backlog=sum(
-            answered_ns <= end_ns < effect_ns.get(task, end_ns + 1) for task, answered_ns in acknowledged.items()
-        ),
-        caught_up_s=round((max(reached, default=end_ns) - end_ns) / NS_PER_S, 3),
+        effects=percentiles([_since(invoked[task], t_ns) for task, t_ns in effect_ns.items()]),
+        without_effect=len(by_end["ok"] - effect_ns.keys()),
+        backlog=sum(effect_ns.get(task, end_ns + 1) > end_ns for task in maybe_accepted),
+        caught_up_s=round((max(effect_ns.values(), default=end_ns) - end_ns) / NS_PER_S, 3),
     )
 
 

@@ -70,8 +70,8 @@ class LoadFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What a load test measured. Counts are of tasks; times count from the instant at which a submission was due, not sent.
 
     `answers`: until the answer (where none came, until the generator gave up, so that a frozen system is seen). `effects`: until the
-    first accepted effect, of those tasks that had one; the acknowledged without are `without_effect`. `backlog`: tasks acknowledged and
-    without effect at the planned end of the load. `caught_up_s`: from then to the last first effect (negative: none was open).
+    first accepted effect, of those tasks that had one; the acknowledged without are `without_effect`. `backlog`: tasks sent, not
+    refused, and without effect at the planned end of the load. `caught_up_s`: from then to the last first effect (negative: none was open).
     """
 
     planned: int
