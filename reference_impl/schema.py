@@ -15,6 +15,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
+from sqlalchemy.dialects.mysql import MEDIUMTEXT
 
 metadata = MetaData(
     naming_convention={"ix": "ix_%(table_name)s_%(column_0_N_name)s", "uq": "uq_%(table_name)s_%(column_0_N_name)s"}
@@ -23,7 +24,7 @@ metadata = MetaData(
 # Byte-wise comparison: ids, users and keys that differ in case or accent are different.
 _MYSQL: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
 _COUNTED = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only in an INTEGER key
-_DOCUMENT = Text(1 << 20)  # beyond 64 KiB MySQL needs a MEDIUMTEXT
+_DOCUMENT = Text().with_variant(MEDIUMTEXT(), "mysql", "mariadb")  # whose TEXT ends at 64 KiB
 
 tasks = Table(
     "tasks",

@@ -2,6 +2,7 @@
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects.mysql import MEDIUMTEXT
 
 revision = "0001"
 down_revision = None
@@ -81,8 +82,8 @@ def upgrade() -> None:
         sa.Column("status", sa.String(length=16), nullable=False),
         sa.Column("request_key", sa.String(length=64), nullable=False),
         sa.Column("request_hash", sa.String(length=64), nullable=False),
-        sa.Column("payload", sa.Text(length=1048576), nullable=False),
-        sa.Column("result", sa.Text(length=1048576), nullable=True),
+        sa.Column("payload", sa.Text().with_variant(MEDIUMTEXT(), "mysql", "mariadb"), nullable=False),
+        sa.Column("result", sa.Text().with_variant(MEDIUMTEXT(), "mysql", "mariadb"), nullable=True),
         sa.Column("failure_class", sa.String(length=64), nullable=True),
         sa.Column("failure_message", sa.String(length=500), nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=False),

@@ -88,7 +88,7 @@ def test_a_withdrawal_between_the_look_and_the_move_is_not_forgotten(world: Worl
     seen = transact(world.engine, one._abandoned)
     control.cancel(world.engine, task.id, actor="api")
 
-    moved = [transact(world.engine, lambda connection: one._rescue(connection, task)) for task in seen]  # noqa: B023
+    moved = [transact(world.engine, lambda connection: one.rescue(connection, task)) for task in seen]  # noqa: B023
     world.sweep()
 
     assert moved == [False]
@@ -128,7 +128,7 @@ def test_a_recovered_task_is_left_alone_although_it_was_seen_silent(world: World
     world.sweep("other")
     world.claim(taken_over, "worker-2")
 
-    moved = [transact(world.engine, lambda connection: one._rescue(connection, task)) for task in seen]  # noqa: B023
+    moved = [transact(world.engine, lambda connection: one.rescue(connection, task)) for task in seen]  # noqa: B023
 
     assert len(seen) == 3
     assert moved == [False] * 3
