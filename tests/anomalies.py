@@ -181,6 +181,7 @@ def dead_letter_missing(draft: Draft, at_s: float) -> Expected:
 
 def dead_letter_missing_after_all_attempts(draft: Draft, at_s: float) -> Expected:
     """Three failures of three, and no dead letter."""
+    at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1)
     draft.fail(at_s + 2.8, X, "worker-x", 2)
