@@ -3,7 +3,7 @@
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import ArgumentError
@@ -16,6 +16,9 @@ from reference_impl.relay import Relay
 from reference_impl.rescuer import Rescuer, RescuerOptions
 from reference_impl.settings import Settings, SettingsInvalid
 from reference_impl.worker import Worker, WorkerOptions
+
+if TYPE_CHECKING:
+    from reference_impl.endpoints import Api
 
 T = TypeVar("T")
 
@@ -52,6 +55,7 @@ class Kinds:
     relay: type[Relay] = Relay
     worker: type[Worker] = Worker
     rescuer: type[Rescuer] = Rescuer
+    api: "type[Api] | None" = None  # None: endpoints.Api, which only an API process imports
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,14 @@ def _opened(setting: str, open_: Callable[[], T]) -> T:
     except (ValueError, ArgumentError, ImportError) as error:
         # Not the address itself, nor what the driver says of it: there is a password in it.
         raise SettingsInvalid(f"{setting} is no address of a kind that can be used ({type(error).__name__})") from error
+
+
+def build_api(parts: Parts) -> "Api":
+    """What the endpoints of this process work with."""
+    from reference_impl.endpoints import Api
+
+    make = parts.kinds.api or Api
+    return make(parts.runtime, parts.engine, parts.broker, parts.cache, parts.metrics, parts.settings)
 
 
 def open_database(settings: Settings) -> Engine:

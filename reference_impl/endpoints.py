@@ -1,5 +1,6 @@
 """What each request of the API does, without the HTTP around it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import Engine
@@ -70,6 +71,10 @@ class Api:
             deadline_s=task.deadline_s,
             trace_id=trace_id,
         )
+        return self.take_in(submission, admit)
+
+    def take_in(self, submission: Submission, admit: Callable[[], None]) -> Submitted:
+        """The task of this submission; `admit` may refuse to have it made."""
         return submit(
             self.engine,
             self.runtime.entropy,

@@ -6,6 +6,7 @@ The holder's own view errs on the safe side: a lease counts from the moment *bef
 from sqlalchemy import Connection, Engine
 
 from reference_impl import store
+from reference_impl.database_clock import US_PER_S
 from reference_impl.errors import DatabaseError
 from reference_impl.ports import Runtime
 from reference_impl.task import Claim
@@ -32,7 +33,7 @@ class HeldClaims:
 
 
 def take(runtime: Runtime, engine: Engine, task_id: str, *, lease_s: float) -> Claim | None:
-    """A claim on the task; None if it is not to be run, somebody else runs it, or the answer took longer than the lease.
+    """A claim on the task; None if it is not to be run, somebody else runs it, or the answer took longer than lease or deadline allow.
 
     Raises:
         DatabaseError: as `transact`.
@@ -45,6 +46,11 @@ def take(runtime: Runtime, engine: Engine, task_id: str, *, lease_s: float) -> C
     left_s = claim.held_until_s - runtime.clock.monotonic_s()
     if left_s <= 0:
         return None  # this process was away for longer than its lease: whoever sweeps next will end it
+    if task.deadline_us is not None:
+        # As much as was left at the claim counts from before the database was asked, so that no clock is compared with another.
+        started_by_s = asked_s + (task.deadline_us - task.updated_us) / US_PER_S
+        if runtime.clock.monotonic_s() >= started_by_s:
+            return None  # as above
     runtime.observer.claimed(claim, left_s)
     return claim
 

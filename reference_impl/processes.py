@@ -1,10 +1,12 @@
 """The processes of the system, each a role: which loops it runs, and how it comes to a graceful end (R30)."""
 
+from collections.abc import Callable
+
 import structlog
 
 from reference_impl import outbox
 from reference_impl.adapters.system import Loops, StopEvent, stop_on_signals
-from reference_impl.bootstrap import Parts, assemble
+from reference_impl.bootstrap import Parts, assemble, build_api
 from reference_impl.loops import loops_of
 from reference_impl.settings import Settings
 from reference_impl.transactions import transact
@@ -12,10 +14,13 @@ from reference_impl.transactions import transact
 ROLES = ("api", "relay", "worker", "rescuer", "embedded", "migrate")
 
 
-def run_role(role: str, settings: Settings) -> int:
-    """Run one process until SIGTERM or SIGINT; its exit code. A second signal, like a kill, is just a crash."""
+def run_role(role: str, settings: Settings, *, alter: Callable[[Parts], Parts] = lambda parts: parts) -> int:
+    """Run one process until SIGTERM or SIGINT; its exit code. A second signal, like a kill, is just a crash.
+
+    `alter` makes a variant of the system out of its parts.
+    """
     stop = StopEvent()
-    parts = assemble(settings, stop, role=role)
+    parts = alter(assemble(settings, stop, role=role))
     if role == "migrate":
         _migrate(parts)
         return 0
@@ -56,9 +61,8 @@ def _serve_api(parts: Parts, stop: StopEvent) -> None:
     import uvicorn
 
     from reference_impl.api import create_app
-    from reference_impl.endpoints import Api
 
-    app = create_app(Api(parts.runtime, parts.engine, parts.broker, parts.cache, parts.metrics, parts.settings))
+    app = create_app(build_api(parts))
     config = uvicorn.Config(
         app, host=parts.settings.http_host, port=parts.settings.http_port, log_level="warning", access_log=False
     )

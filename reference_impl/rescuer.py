@@ -115,7 +115,7 @@ class Rescuer:
         """
         sweeps: tuple[tuple[str, Callable[[Connection], Sequence[Task]], Callable[[Connection, Task], bool]], ...] = (
             ("deadline passed", self._overdue, self._expire),
-            ("lease ran out", self._abandoned, self._rescue),
+            ("lease ran out", self._abandoned, self.rescue),
             ("not delivered", self._undelivered, self._enqueue_again),
         )
         for cause, find, mend in sweeps:
@@ -159,7 +159,8 @@ class Rescuer:
         """Tasks whose attempt fell silent: its worker died, was paused or cut off."""
         return self._find(connection, _ABANDONED)
 
-    def _rescue(self, connection: Connection, task: Task) -> bool:
+    def rescue(self, connection: Connection, task: Task) -> bool:
+        """Whether the task, whose attempt has fallen silent, was still so, and now is tried again, or has ended."""
         name = self.runtime.name
         if task.cancel_requested:
             return settlement.end_held(connection, _CANCEL_SILENT, task, actor=name)

@@ -38,6 +38,62 @@ class Submitted:
     created: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A submission, checked and worked out, of which nothing is in the database yet: `values` are those of its row."""
+
+    submission: Submission
+    values: Mapping[str, object]
+
+    def find(self, connection: Connection) -> Task | None:
+        """The task of this user and key, if there is one."""
+        return store.find_by_key(connection, self.submission.user_id, str(self.values["request_key"]))
+
+    def create(self, connection: Connection, *, actor: str, work_queue: str) -> Task:
+        """The task, with its message.
+
+        Raises:
+            sqlalchemy.exc.IntegrityError: this user's key is taken.
+        """
+        task_id = str(self.values["id"])
+        store.insert_accepted(connection, self.values, deadline_s=self.submission.deadline_s, actor=actor)
+        outbox.put(connection, task_id, work_queue, trace_id=str(self.values["trace_id"]))
+        task = store.find(connection, task_id)
+        assert task is not None, "a row just inserted is there"
+        return task
+
+    def stands_for(self, task: Task) -> Submitted:
+        """The task as the answer to this submission.
+
+        Raises:
+            KeyConflict: the key belongs to another request.
+        """
+        if task.request_hash != self.values["request_hash"]:
+            raise KeyConflict(task.id)
+        return Submitted(task, created=task.id == self.values["id"])
+
+
+def prepare(entropy: Entropy, submission: Submission, *, payload_bytes_max: int) -> Draft:
+    """The draft of a submission, with a new id.
+
+    Raises:
+        PayloadTooLarge, RequestInvalid: it cannot be a task.
+    """
+    payload = _checked_payload(submission.payload, payload_bytes_max)
+    request_hash = _request_hash(submission, payload)
+    values = {
+        "id": entropy.identifier(),
+        "user_id": submission.user_id,
+        "type": submission.type,
+        "priority": submission.priority,
+        "request_key": request_hash if submission.key is None else _hash(f"key\n{submission.key}"),
+        "request_hash": request_hash,
+        "payload": payload,
+        "trace_id": submission.trace_id or entropy.identifier(),
+    }
+    return Draft(submission, values)
+
+
 def submit(
     engine: Engine,
     entropy: Entropy,
@@ -57,45 +113,23 @@ def submit(
         SubmissionRefused: nothing was created. KeyConflict: the key belongs to another request.
         DatabaseError: as `transact`; CommitUnknown only after several tries.
     """
-    payload = _checked_payload(submission.payload, payload_bytes_max)
-    request_hash = _request_hash(submission, payload)
-    values = {
-        "id": entropy.identifier(),
-        "user_id": submission.user_id,
-        "type": submission.type,
-        "priority": submission.priority,
-        "request_key": request_hash if submission.key is None else _hash(f"key\n{submission.key}"),
-        "request_hash": request_hash,
-        "payload": payload,
-        "trace_id": submission.trace_id or entropy.identifier(),
-    }
+    draft = prepare(entropy, submission, payload_bytes_max=payload_bytes_max)
 
-    def look(connection: Connection) -> Task | None:
-        return store.find_by_key(connection, submission.user_id, str(values["request_key"]))
+    def find_or_create(connection: Connection) -> Task:
+        return draft.find(connection) or draft.create(connection, actor=actor, work_queue=work_queue)
 
-    def look_or_create(connection: Connection) -> Task:
-        task = look(connection)
-        if task is None:
-            store.insert_accepted(connection, values, deadline_s=submission.deadline_s, actor=actor)
-            outbox.put(connection, str(values["id"]), work_queue, trace_id=str(values["trace_id"]))
-            task = store.find(connection, str(values["id"]))
-        assert task is not None, "a row just inserted is there"
-        return task
-
-    task = read(engine, look)
+    task = read(engine, draft.find)
     if task is None:
         admit()
-        task = _once(engine, look_or_create)
-    if task.request_hash != request_hash:
-        raise KeyConflict(task.id)
-    return Submitted(task, created=task.id == values["id"])
+        task = _once(engine, find_or_create)
+    return draft.stands_for(task)
 
 
-def _once(engine: Engine, look_or_create: Callable[[Connection], Task]) -> Task:
+def _once(engine: Engine, find_or_create: Callable[[Connection], Task]) -> Task:
     unknown: CommitUnknown | None = None
     for _ in range(TRIES_MAX):
         try:
-            return transact(engine, look_or_create)
+            return transact(engine, find_or_create)
         except CommitUnknown as error:
             unknown = error
         except DatabaseUnavailable as error:

@@ -97,7 +97,7 @@ class Worker:
             consumer.reject(delivery, requeue=False)  # no message of ours: to the dead letters, for a person to see
             return
         try:
-            claim = self._take(task_id)
+            claim = self.take(task_id)
         except DatabaseError:
             consumer.reject(delivery, requeue=True)  # it is time to end, and the message is for somebody else
             return
@@ -110,7 +110,7 @@ class Worker:
         else:
             consumer.reject(delivery, requeue=True)
 
-    def _take(self, task_id: str) -> Claim | None:
+    def take(self, task_id: str) -> Claim | None:
         """A claim on the task, or None: tried until the database says which, or until it is time to end.
 
         The message is kept meanwhile. Given back, it would come again at once, and after as many times as the broker's delivery
@@ -173,16 +173,8 @@ class Worker:
 
         def work(connection: Connection) -> Settled:
             if failure is None:
-                return settlement.settle_success(connection, claim, result)
-            return settlement.settle_failure(
-                connection,
-                claim,
-                failure,
-                attempts_max=policy.attempts_max,
-                delay_s=wait_s,
-                work_queue=self.topology.work_queue,
-                dead_queue=self.topology.dead_queue,
-            )
+                return self.settle_success(connection, claim, result)
+            return self.settle_failure(connection, claim, failure, delay_s=wait_s)
 
         while True:
             try:
@@ -194,6 +186,22 @@ class Worker:
             else:
                 self.metrics.settled.labels(settled).inc()
                 return True
+
+    def settle_success(self, connection: Connection, claim: Claim, result: Mapping[str, object] | None) -> Settled:
+        """The attempt did its work: what becomes of its task, in one transaction, which may be tried again."""
+        return settlement.settle_success(connection, claim, result)
+
+    def settle_failure(self, connection: Connection, claim: Claim, failure: Failure, *, delay_s: float) -> Settled:
+        """The attempt failed: what becomes of its task, in one transaction, which may be tried again."""
+        return settlement.settle_failure(
+            connection,
+            claim,
+            failure,
+            attempts_max=self.options.retry_policy.attempts_max,
+            delay_s=delay_s,
+            work_queue=self.topology.work_queue,
+            dead_queue=self.topology.dead_queue,
+        )
 
 
 def _task_id(body: bytes) -> str | None:

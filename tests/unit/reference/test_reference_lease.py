@@ -91,6 +91,25 @@ def test_a_claim_whose_answer_took_longer_than_the_lease_is_none(world: World, m
     assert (claim, watcher.seen) == (None, [])
 
 
+def test_a_claim_whose_answer_came_after_the_deadline_is_none(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R16: found by the simulator (world 1302 of its swarm, without the net): an attempt started after its task's deadline."""
+    watcher = Watcher()
+    task = world.submit(deadline_s=5.0)
+    slow(world, monkeypatch, before_s=4.0, after_s=1.0)
+
+    claim = lease.take(runtime(world, watcher), world.engine, task.id, lease_s=10.0)
+
+    assert (claim, watcher.seen) == (None, [])
+
+
+def test_a_claim_whose_answer_came_before_the_deadline_is_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R16"""
+    task = world.submit(deadline_s=5.0)
+    slow(world, monkeypatch, after_s=4.0)
+
+    assert lease.take(runtime(world, Watcher()), world.engine, task.id, lease_s=10.0) is not None
+
+
 def test_the_heartbeat_keeps_a_lease_for_as_long_as_it_beats(world: World) -> None:
     """R20."""
     task = world.submit()
