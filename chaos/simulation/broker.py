@@ -53,13 +53,14 @@ class BrokerServer(Service):
     """All its state; each method takes effect at once.
 
     A kill may lose what was not confirmed yet, and acknowledgements that arrived less than `WRITE_NS` before; what it loses, the one
-    who kills says.
+    who kills says, but for young queues, which it keeps if it is not one that `forgets_queues`.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__("rabbitmq")
         self._scheduler = scheduler
         self.queues: dict[str, Queue] = {}
+        self.forgets_queues = True
         self._unwritten: list[tuple[Queue, Stored]] = []
         self._publishing: Waiters = []
 
@@ -171,7 +172,7 @@ class BrokerServer(Service):
                     if acknowledged_ns >= recent_ns:
                         self._return(queue, stored)
             queue.acknowledged.clear()
-            if young_queues and queue.declared_ns > self._scheduler.now_ns - YOUNG_NS:
+            if young_queues and self.forgets_queues and queue.declared_ns > self._scheduler.now_ns - YOUNG_NS:
                 del self.queues[queue.name]
 
     def depth(self, name: str) -> int:

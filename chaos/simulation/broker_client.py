@@ -92,13 +92,22 @@ class Link:
         Raises:
             LineCut: no answer; the connection is lost, unless the line is only blocked.
         """
+
+        def arrive() -> T:
+            if self._lost is not None:
+                raise LineCut("unsent")  # another channel of this connection has lost it meanwhile
+            return act()
+
         try:
-            return self.line.ask(
+            value = self.line.ask(
                 what,
-                act,
+                arrive,
                 patience_ns=self._patience_ns if patience_ns is None else patience_ns,
                 connected_epoch=self._epoch,
             )
+            if self._lost is not None:
+                raise LineCut("unanswered")
+            return value
         except LineCut as cut:
             if not cut.held_up:
                 self.cut(cut.how)

@@ -29,6 +29,7 @@ def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
         ),
         strikes=tuple(map(planned, plan.strikes)),
         delays=ERRATIC,
+        forgets_queues=terms.stands_forgotten_queues,
         read_every_s=READ_EVERY_S,
         must_bite=True,
         patience_s=PATIENCE_S,

@@ -59,6 +59,7 @@ class CrashPoints:
             mishaps=crashes,
             read_every_s=plan.read_every_s,
             must_bite=True,
+            forgets_queues=False,
         )
 
 

@@ -114,6 +114,7 @@ class WorldRun:
             strike=self.mishaps.befall,
             when_gone=self._restart_later,
         )
+        self.world.broker.forgets_queues = plan.forgets_queues
         self.events = EventList(self.world.scheduler)
         self.mishaps.set_up(self.world, self.events)
         self.outside = SimulatedOutside(self.world.scheduler, self.events)

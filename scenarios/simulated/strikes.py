@@ -196,6 +196,8 @@ class Nemesis:
         if course.planned.lasts_s is not None:
             self._world.scheduler.rest(ns(course.planned.lasts_s))
             return
+        if number + 1 == len(self.courses):
+            return  # what it was to wait for has been shrunk away
         following = self.courses[number + 1]
         while following.bit_ns is None and not following.is_over:
             self._world.scheduler.wait(following.bitten)

@@ -45,6 +45,7 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         mishaps=_one_a_call([one for one in struck if isinstance(one, PlannedMishap)]),
         skews=draw.skews(),
         delays=_delays(chance),
+        forgets_queues=terms.stands_forgotten_queues,
         read_every_s=chance.choice((0.0, 0.05, 0.3)),
         patience_s=PATIENCE_S,
     )

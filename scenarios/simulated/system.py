@@ -33,12 +33,16 @@ MakeProbe = Callable[[str], Probe]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a system is judged by: its promises, its limits, and how long it may rest although there is something to do."""
+    """What a system is judged by: its promises, its limits, and how long it may rest although there is something to do.
+
+    `stands_forgotten_queues`: whether its promises hold where a broker that is killed forgets a queue declared just before.
+    """
 
     claims: frozenset[Guarantee]
     policy: Policy
     pace: Pace
     reservations: Mapping[str, frozenset[Guarantee]] = field(default_factory=dict)
+    stands_forgotten_queues: bool = True
 
     def claims_under(self, faults: Iterable[str]) -> frozenset[Guarantee]:
         """What the system promises where these faults strike."""

@@ -11,7 +11,7 @@ from chaos.simulation.dialect import DIALECT
 from chaos.simulation.statements import Tables
 from chaos.simulation.world import Bounds, Loop, ProcessPlan, Seams
 from reference_impl.api_models import NewTask
-from reference_impl.bootstrap import Kinds, Parts
+from reference_impl.bootstrap import Parts, build_api
 from reference_impl.control import Cancelled
 from reference_impl.endpoints import Api, status_of
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable, CacheUnavailable, ReferenceSystemError
@@ -20,6 +20,7 @@ from reference_impl.metrics import Metrics
 from reference_impl.ports import Broker, Cache, Handler, PublishOutcome, Runtime
 from reference_impl.schema import metadata
 from reference_impl.settings import Settings
+from scenarios.guarantees import Guarantee
 from scenarios.history import Event
 from scenarios.probe import Probe
 from scenarios.simulated.system import MakeProbe, Sizes, Terms
@@ -46,7 +47,17 @@ SIMULATED = replace_settings(
 )
 """As in the lab, each margin kept, but shorter, and with idle loops that look less often: time costs nothing here, looking does."""
 
-KINDS = Kinds()
+KEPT_TOO = frozenset(
+    {
+        Guarantee.CANCEL_HONOURED,
+        Guarantee.DEADLINE_HONOURED,
+        Guarantee.IDEMPOTENT_SUBMISSION,
+        Guarantee.OUTBOX_ATOMIC,
+        Guarantee.POISON_BOUNDED,
+        Guarantee.PROGRESS_MONOTONIC,
+    }
+)
+"""What the scenarios on real services do not put to the test yet, and simulated worlds do."""
 
 _METRICS = Metrics()
 """One set for all: nobody reads what simulated processes count."""
@@ -79,11 +90,10 @@ class ReferenceWords:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSimulation:
-    """The reference, or a variant of it: other settings, other classes for its loops, other hands between it and the world."""
+    """The reference, or what `alter` makes of the parts of its processes."""
 
     settings: Settings = SIMULATED
-    kinds: Kinds = KINDS
-    api: type[Api] = Api
+    alter: Callable[[Parts], Parts] = lambda parts: parts
     words: ReferenceWords = field(default_factory=ReferenceWords)
 
     @property
@@ -95,7 +105,10 @@ class ReferenceSimulation:
     def terms(self) -> Terms:
         """See scenarios.simulated.system.Simulation."""
         stated = Reference(settings=self.settings)
-        return Terms(stated.claims, stated.policy, stated.pace, stated.reservations)
+        has_net = self.settings.undelivered_after_s <= (stated.policy.budget_s or 0.0)
+        return Terms(
+            stated.claims | KEPT_TOO, stated.policy, stated.pace, stated.reservations, stands_forgotten_queues=has_net
+        )
 
     def tables(self) -> Tables:
         """See scenarios.simulated.system.Simulation."""
@@ -133,10 +146,10 @@ class ReferenceSimulation:
             return trail_of(connection, epoch_ns)
 
     def parts(self, seams: Seams, settings: Settings, probe: Probe) -> Parts:
-        """What a process is made of; a variant puts its own hands between."""
+        """What a process is made of."""
         runtime = Runtime(seams.name, seams.clock, seams.entropy, seams.stop, Watcher(lambda: probe))
         handle = cast(Handler, handler(lambda: probe, TaskError))
-        return Parts(
+        parts = Parts(
             settings=settings,
             runtime=runtime,
             engine=seams.engine,
@@ -145,8 +158,8 @@ class ReferenceSimulation:
             metrics=_METRICS,
             handler_of=lambda _: handle,
             leader_jobs=(leader_job(lambda: probe),),
-            kinds=self.kinds,
         )
+        return self.alter(parts)
 
     def _entry(
         self, role: str, settings: Settings, make_probe: MakeProbe
@@ -154,8 +167,7 @@ class ReferenceSimulation:
         def enter(seams: Seams) -> tuple[Sequence[Loop], object]:
             parts = self.parts(seams, settings, make_probe(seams.name))
             if role == "api":
-                api = self.api(parts.runtime, parts.engine, parts.broker, parts.cache, parts.metrics, parts.settings)
-                return (), api
+                return (), build_api(parts)
             working, serving = loops_of(role, parts, parts.runtime.stop)
             return [*working, *serving], None
 

@@ -1,0 +1,57 @@
+"""What many worlds come to: how many held, what they covered, what the silence is worth."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from scenarios.judge import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, bound
+from scenarios.simulated.explore import Row
+
+
+@dataclass(slots=True)
+class Tally:
+    """Rows, counted as they come. `differing`: tokens of worlds that came out otherwise when they were run again."""
+
+    worlds: int = 0
+    tasks: int = 0
+    faults: int = 0
+    virtual_s: float = 0.0
+    broken: list[Row] = field(default_factory=list)
+    unknown: list[Row] = field(default_factory=list)
+    gone: Counter[str] = field(default_factory=Counter)
+    coverage: Counter[tuple[str, str]] = field(default_factory=Counter)
+    checked: int = 0
+    differing: list[str] = field(default_factory=list)
+
+    def add(self, row: Row) -> None:
+        """One more world."""
+        self.worlds += 1
+        self.tasks += row.tasks
+        self.faults += row.faults
+        self.virtual_s += row.virtual_s
+        if row.exit_code == EXIT_BROKEN:
+            self.broken.append(row)
+        elif row.exit_code != EXIT_HELD:
+            self.unknown.append(row)
+        for why in row.gone:
+            self.gone[why.partition(": ")[2]] += 1
+        for place, count in row.coverage.items():
+            fault, _, phase = place.partition(" | ")
+            self.coverage[fault, phase] += count
+
+    def check(self, first: Row, second: Row) -> None:
+        """The same world, run in two processes."""
+        self.checked += 1
+        if first.digest != second.digest:
+            self.differing.append(first.token)
+
+    @property
+    def exit_code(self) -> int:
+        """0 only if every world held, and came out the same whenever it was run again."""
+        if self.broken:
+            return EXIT_BROKEN
+        return EXIT_UNKNOWN if self.unknown or self.differing or not self.worlds else EXIT_HELD
+
+    @property
+    def silence(self) -> str:
+        """What no alarm in so many worlds says."""
+        return bound(self.worlds)
