@@ -1,7 +1,15 @@
 """The environments by name, for commands that start one."""
 
+import os
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+URL_VARIABLES = {
+    "mysql_url": "TASKLAB_MYSQL_URL",
+    "redis_url": "TASKLAB_REDIS_URL",
+    "rabbitmq_url": "TASKLAB_RABBITMQ_URL",
+}
+"""Where the services of the environment `external` are; in variables, because the URLs hold passwords."""
 
 if TYPE_CHECKING:
     from chaos.environment import Environment
@@ -13,6 +21,7 @@ class EnvironmentName(StrEnum):
 
     EMBEDDED = "embedded"
     LOCAL = "local"
+    EXTERNAL = "external"
 
 
 class WorldName(StrEnum):
@@ -20,6 +29,7 @@ class WorldName(StrEnum):
 
     EMBEDDED = "embedded"
     LOCAL = "local"
+    EXTERNAL = "external"
     SIMULATED = "simulated"
 
 
@@ -29,6 +39,26 @@ def make_environment(name: EnvironmentName, system: "System") -> "Environment":
         from chaos.environments.embedded import EmbeddedEnvironment
 
         return EmbeddedEnvironment()
+    if name is EnvironmentName.EXTERNAL:
+        from chaos.environments.external import ExternalEnvironment
+
+        return ExternalEnvironment(**_given_urls())
     from chaos.environments.local import LocalEnvironment
 
     return LocalEnvironment(sorted(system.needs))
+
+
+def _given_urls() -> dict[str, Any]:
+    given = {argument: os.environ[variable] for argument, variable in URL_VARIABLES.items() if variable in os.environ}
+    if not given:
+        raise NoUrls
+    return given
+
+
+class NoUrls(ValueError):
+    """The environment `external` was asked for, and nobody said where it is."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"the environment 'external' is where these say: {', '.join(URL_VARIABLES.values())}; none is set"
+        )
