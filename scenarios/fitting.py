@@ -14,6 +14,7 @@ from chaos.faults import (
     name_of,
 )
 from scenarios.errors import NotApplicable
+from scenarios.plugin import plugin_call
 from scenarios.scenario import LeaderAtWork, Scenario
 from scenarios.strikes import process_playing
 from scenarios.system import Embeddable, Handlers, System
@@ -30,13 +31,15 @@ def processes_of(
         NotApplicable: the environment lacks a service that the system needs.
     """
     if environment.name == "embedded" and isinstance(system, Embeddable):
-        return system.embedded_processes(services, handlers)
+        with plugin_call(system.name, "embedded_processes()"):
+            return system.embedded_processes(services, handlers)
     missing = sorted(system.needs - environment.offers)
     if missing:
         raise NotApplicable(
             f"{system.name} needs {', '.join(missing)}, which the environment {environment.name!r} does not offer"
         )
-    return system.processes(services, handlers)
+    with plugin_call(system.name, "processes()"):
+        return system.processes(services, handlers)
 
 
 def processes_to_link(

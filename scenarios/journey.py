@@ -111,6 +111,11 @@ def _step(event: Event, witness: str) -> Step:
     return Step(event.t_ns, event.actor, _lane(event), event.event, text)
 
 
+def words_of(event: Event) -> str:
+    """What happened in this event, as the rest of a sentence that begins with its actor; not of `final`, which is about a witness."""
+    return _WORDS[event.event](event)
+
+
 def _numbered(event: Event) -> str:
     return "an attempt" if event.attempt is None else f"attempt {event.attempt}"
 

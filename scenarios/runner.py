@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from scenarios.facts import describe_run
 from scenarios.fitting import processes_of, processes_to_link
 from scenarios.nemesis import Plan
 from scenarios.outside import OutsideServer
+from scenarios.plugin import GuardedClient, plugin_call
 from scenarios.rundir import RunDirectory, RunFacts
 from scenarios.scenario import Scenario
 from scenarios.status_reader import StatusReader
@@ -31,8 +33,10 @@ from tasklab.tasklab_probe import Recorder
 
 READY_TIMEOUT_S = 30.0
 LOOK_S = 0.05
-MISS_AFTER_S = 10.0
-"""How long after the last submission a strike may still wait for its moment."""
+MISS_QUIET_S = 3.0
+"""After the last submission, a strike has missed its moment when no task has begun or had an effect for this long,"""
+MISS_AFTER_S = 30.0
+"""or after this long in any case."""
 HEALTH_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 5.0
 READ_LAST_S = 5.0
@@ -69,12 +73,14 @@ class Run:
     def account(self) -> Account:
         """What the system says of its tasks; of one that cannot say, what the outside resource has seen stands for done."""
         if isinstance(self.system, Accountable):
-            return self.system.account(self.services)
+            with plugin_call(self.system.name, "account()"):
+                return self.system.account(self.services)
         return Account(done=self.outside.tasks_with_effect())
 
     def make_client(self) -> Client:
         """A new client of the system."""
-        return self.system.client(self.services)
+        with plugin_call(self.system.name, "client()"):
+            return GuardedClient(self.system.client(self.services))
 
 
 Drive = Callable[[Run], Driver]
@@ -234,7 +240,7 @@ def _storm_and_calm(run: Run, driver: Driver, reader: StatusReader, stack: ExitS
     run.phase("storm")
     try:
         with nemesis_at_work:
-            _await_end_of_storm(driver, nemesis_at_work)
+            _await_end_of_storm(driver, nemesis_at_work, run.outside)
     finally:
         run.facts.strikes = [course.facts() for course in run.courses]
     run.facts.problems += [*nemesis_at_work.problems(), *driver.problems()]
@@ -256,12 +262,14 @@ def _storm_and_calm(run: Run, driver: Driver, reader: StatusReader, stack: ExitS
     return not run.facts.problems, drained
 
 
-def _await_end_of_storm(driver: Driver, nemesis_at_work: Nemesis) -> None:
+def _await_end_of_storm(driver: Driver, nemesis_at_work: Nemesis, outside: OutsideServer) -> None:
     while not driver.finished():
         time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
-    miss_at_s = time.monotonic() + MISS_AFTER_S
+    ended_s = time.monotonic()
     while not nemesis_at_work.over():
-        if time.monotonic() > miss_at_s:
+        waited_s = time.monotonic() - ended_s
+        quiet = min(waited_s, outside.quiet_s()) > MISS_QUIET_S and not nemesis_at_work.strikes_now()
+        if quiet or waited_s > MISS_AFTER_S:
             nemesis_at_work.give_up()
         time.sleep(LOOK_S)
 
@@ -286,6 +294,11 @@ def _write_final(run: Run, drained: Drained, *, healed: bool) -> None:
 
 
 def _stop_processes(run: Run) -> None:
-    """All are asked at once in effect: each is given its time, and none is left."""
-    for process in reversed(list(run.processes.values())):
-        run.environment.stop_process(process, timeout_s=STOP_TIMEOUT_S)
+    """All at once: each is asked, given its time, and then killed."""
+    with ThreadPoolExecutor(max_workers=len(run.processes) or 1, thread_name_prefix="stop") as pool:
+        stops = [
+            pool.submit(run.environment.stop_process, process, timeout_s=STOP_TIMEOUT_S)
+            for process in run.processes.values()
+        ]
+    for stop in stops:
+        stop.result()

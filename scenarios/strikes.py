@@ -127,6 +127,10 @@ class Nemesis:
             if isinstance(course.fault, KillProcess) and course.begun_ns is not None and course.healed_ns is None
         }
 
+    def strikes_now(self) -> bool:
+        """Whether a fault is on at this moment."""
+        return any(course.bit_ns is not None and course.ended_ns is None for course in self.courses)
+
     def problems(self) -> list[str]:
         """What went wrong with strikes that are over: each of them makes the run unknown."""
         return [

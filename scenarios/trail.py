@@ -8,6 +8,7 @@ import msgspec
 from chaos.environment import Services
 from scenarios import rundir
 from scenarios.history import Event
+from scenarios.plugin import plugin_call
 from scenarios.rundir import RunDirectory
 from scenarios.system import Audited, System
 from tasklab.tasklab_probe import Recorder
@@ -18,9 +19,9 @@ def write_trail(system: System, services: Services, directory: RunDirectory, t0_
     if not isinstance(system, Audited):
         return
     began_wall_ns = time.time_ns() - (time.monotonic_ns() - t0_ns)
-    events = [
-        msgspec.structs.replace(event, t_ns=(event.t_ns or 0) - began_wall_ns) for event in system.trail(services)
-    ]
+    with plugin_call(system.name, "trail()"):
+        trail = system.trail(services)
+    events = [msgspec.structs.replace(event, t_ns=(event.t_ns or 0) - began_wall_ns) for event in trail]
     _write(directory, "database", events, t0_ns)
 
 

@@ -61,5 +61,16 @@ class Boaster(Swallower):
         return Account(done=everything, dead=(), cancelled=(), expired=(), pending=())
 
 
+@dataclass(frozen=True, slots=True)
+class Breaker(Reference):
+    """Cannot say what became of its tasks: its plug-in has a bug."""
+
+    name: str = "breaker"
+
+    def account(self, services: Services) -> Account:
+        raise KeyError("no such table")
+
+
 swallower = Swallower()
+breaker = Breaker()
 boaster = Boaster()

@@ -58,6 +58,13 @@ def test_a_task_that_is_listed_as_done_without_an_effect_is_seen(tmp_path: Path)
     assert one["exit_code"] == 1
 
 
+def test_a_plug_in_that_raises_makes_the_run_unknown_and_is_named(tmp_path: Path) -> None:
+    one = run(tmp_path, "tests.negative.liars:killed_once", "tests.negative.liars:breaker")
+
+    assert one["exit_code"] == 3
+    assert one["problems"] == ["the plug-in of breaker failed in account(): KeyError('no such table')"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
