@@ -11,13 +11,9 @@ SCENARIO = Scenario(
         "What was acknowledged must be done, what is delivered again must not be done again."
     ),
     workload=Workload(
-        tasks=180, rate_per_s=30, work_s=Between(0.01, 0.05), failing_once=8, failing_always=3, failing_for_good=3
+        tasks=120, rate_per_s=30, work_s=Between(0.01, 0.05), failing_once=8, failing_always=3, failing_for_good=3
     ),
-    strikes=(
-        # Not in the first seconds: RabbitMQ 3.10 writes the registration of a quorum queue to disk up to three seconds late, and
-        # a queue that was younger than that when its broker was killed never elects a leader again (docs/track_record.md).
-        Strike(KillService("rabbitmq"), when=Effects(count=Between(100, 140)), lasts_s=Between(0.2, 1.0)),
-    ),
+    strikes=(Strike(KillService("rabbitmq"), when=Effects(count=Between(20, 60)), lasts_s=Between(0.2, 1.0)),),
     at_stake=(
         Guarantee.NO_LOST_TASK,
         Guarantee.NO_STUCK_TASK,
