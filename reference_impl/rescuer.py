@@ -20,11 +20,13 @@ from reference_impl.metrics import Metrics
 from reference_impl.ports import Cache, LeaderJob, Runtime, Topology
 from reference_impl.schema import tasks
 from reference_impl.task import HELD, WAITING, Task, TaskState
-from reference_impl.transactions import transact
+from reference_impl.transactions import read, transact
 
 log = structlog.get_logger()
 
 LOCK = "sweep"
+ROUNDS_MAX = 50
+"""How many batches of one kind a sweep takes: after an outage there are many at once, and the other kinds have their turn, too."""
 
 
 def _finding(*where: ColumnElement[bool]) -> Select[Any]:
@@ -119,12 +121,14 @@ class Rescuer:
             ("not delivered", self._undelivered, self._enqueue_again),
         )
         for cause, find, mend in sweeps:
-            for task in transact(self.engine, find):
-                mended = self._mend(held, task, mend)
-                if mended is None:
+            for _ in range(ROUNDS_MAX):
+                found = read(self.engine, find)
+                mended = [self._mend(held, task, mend) for task in found]
+                if None in mended:
                     return False
-                if mended:
-                    self.metrics.swept.labels(cause).inc()
+                self.metrics.swept.labels(cause).inc(mended.count(True))
+                if len(found) < self.options.rows_max or True not in mended:
+                    break
         return self._purge(held)
 
     def _mend(self, held: HeldLock, task: Task, mend: Callable[[Connection, Task], bool]) -> bool | None:
@@ -138,13 +142,21 @@ class Rescuer:
         return transact(self.engine, work)
 
     def _purge(self, held: HeldLock) -> bool:
-        def work(connection: Connection) -> bool:
-            if not lock.is_current(connection, LOCK, fence=held.fence, owner=held.owner):
-                return False
-            outbox.purge_sent(connection, older_than_s=self.options.outbox_kept_s, rows_max=self.options.rows_max)
-            return True
+        """Whether the leader's fence was good; messages that were sent long ago are gone, so that they do not become ever more."""
+        options = self.options
 
-        return transact(self.engine, work)
+        def work(connection: Connection) -> int | None:
+            if not lock.is_current(connection, LOCK, fence=held.fence, owner=held.owner):
+                return None
+            return outbox.purge_sent(connection, older_than_s=options.outbox_kept_s, rows_max=options.rows_max)
+
+        for _ in range(ROUNDS_MAX):
+            purged = transact(self.engine, work)
+            if purged is None:
+                return False
+            if purged < options.rows_max:
+                break
+        return True
 
     def _overdue(self, connection: Connection) -> Sequence[Task]:
         """Tasks that are not ended although their deadline has passed."""

@@ -78,7 +78,7 @@ def _commit(connection: Connection, work: Callable[[Connection], T]) -> T:
 
 def _look(connection: Connection, work: Callable[[Connection], T]) -> T:
     try:
-        return work(connection)
+        return work(connection.execution_options(reads_only=True))
     finally:
         _roll_back(connection)
 

@@ -40,7 +40,8 @@ def sqlite_engine(
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # IMMEDIATE: whoever may write takes the lock at once, so no two transactions meet half-way and fail.
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        # IMMEDIATE: whoever may write takes the lock at once, so no two transactions meet half-way and fail. Who only reads takes none.
+        reads_only = connection.get_execution_options().get("reads_only", False)
+        connection.exec_driver_sql("BEGIN" if reads_only else "BEGIN IMMEDIATE")
 
     return engine

@@ -190,6 +190,20 @@ def test_reading_commits_nothing_so_it_can_only_be_unavailable(world: World) -> 
     assert names(world) == []
 
 
+def test_whoever_only_reads_waits_for_no_writer_and_sees_what_is_committed(world: World) -> None:
+    """R29: a status page must not wait for a worker, nor a worker for a status page."""
+    transact(world.engine, put_name("committed"))
+    impatient = sqlite_engine(world.url, io_timeout_s=0.0)
+    with world.engine.connect() as writer:
+        put_name("open")(writer)
+
+        seen = read(impatient, lambda connection: list(connection.scalars(select(schema.fences.c.name))))
+
+        writer.rollback()
+    impatient.dispose()
+    assert seen == ["committed"]
+
+
 def test_what_is_told_of_an_error_holds_no_parameters(world: World) -> None:
     """R18: they may hold a payload."""
 
