@@ -2,6 +2,7 @@
 
 ScenarioError
 ├── UnknownName          the caller named a scenario, system or promise that does not exist (wrong usage)
+├── WrongUsage           what was asked for cannot be understood: a token, a range (wrong usage)
 ├── NotApplicable        this scenario cannot be aimed at this system or environment (wrong usage or unknown)
 └── RunFailed            the lab could not bring the run to its end: the verdict is unknown
 """
@@ -22,6 +23,10 @@ class UnknownName(ScenarioError):
         self.kind = kind
         self.name = name
         self.nearest = tuple(nearest)
+
+
+class WrongUsage(ScenarioError):
+    """What was asked for cannot be understood."""
 
 
 class NotApplicable(ScenarioError):

@@ -90,6 +90,14 @@ class LoadFigures(msgspec.Struct, frozen=True, kw_only=True):
     caught_up_s: float
 
 
+class Turn(msgspec.Struct, frozen=True):
+    """One step of a story: from `began_ns` on, `actor` did what `text` says."""
+
+    began_ns: int
+    actor: str
+    text: str
+
+
 class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The content of run.json."""
 
@@ -112,7 +120,7 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     strikes: list[Strike] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
     load: LoadFigures | None = None
-    steps: list[str] = msgspec.field(default_factory=list)  # a simulated world, shrunk and told: one sentence a step
+    steps: list[Turn] = msgspec.field(default_factory=list)  # the story of a simulated world
     finished: bool = False
 
 

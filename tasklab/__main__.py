@@ -10,8 +10,11 @@ from tasklab.commands.demo import demo
 from tasklab.commands.doctor import doctor
 from tasklab.commands.list_names import list_names
 from tasklab.commands.load import load
+from tasklab.commands.mutants import mutants
+from tasklab.commands.replay import replay
 from tasklab.commands.report import report
 from tasklab.commands.run import run
+from tasklab.commands.simulate import simulate
 
 EPILOG = """Exit codes: 0 all claimed promises held · 1 a promise is broken · 2 wrong usage · 3 unknown: the lab could not tell
 (a service did not start, a fault did not bite or heal, too little work, a malformed history)."""
@@ -27,6 +30,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(epilog=EPILOG)(run)
+app.command(epilog=EPILOG)(simulate)
+app.command(epilog=EPILOG)(replay)
+app.command()(mutants)
 app.command(epilog=EPILOG)(load)
 app.command()(demo)
 app.command("list")(list_names)

@@ -86,7 +86,7 @@ class Link:
             self._lost = "the broker hung up"
         return self._lost
 
-    def ask(self, what: str, act: Callable[[], T], *, patience_ns: int | None = None) -> T:
+    def ask(self, what: str, act: Callable[[], T], *, patience_ns: int | None = None, subject: str = "") -> T:
         """There and back.
 
         Raises:
@@ -104,6 +104,7 @@ class Link:
                 arrive,
                 patience_ns=self._patience_ns if patience_ns is None else patience_ns,
                 connected_epoch=self._epoch,
+                subject=subject,
             )
             if self._lost is not None:
                 raise LineCut("unanswered")
@@ -174,7 +175,10 @@ class SimulatedPublisher:
         timeout_ns = ns(timeout_s)
         try:
             fates = self._link.ask(
-                "publish", lambda: self._server.await_written(bodies, timeout_ns), patience_ns=timeout_ns
+                "publish",
+                lambda: self._server.await_written(bodies, timeout_ns),
+                patience_ns=timeout_ns,
+                subject=" ".join(body.decode(errors="replace") for _, body in bodies),
             )
         except LineCut as cut:
             fates = [None] * len(bodies)

@@ -147,12 +147,28 @@ class Line:
             Died: the process that asks is dead.
         """
         network = self.network
-        scheduler = network.scheduler
-        fiber = scheduler.check_alive()
+        fiber = network.scheduler.check_alive()
         mishap = network.count_call(fiber)
+        try:
+            return self._ask(fiber, what, act, mishap, patience_ns, connected_epoch, subject)
+        except LineCut as cut:
+            network.trace.note(network.scheduler.now_ns, fiber.name, self.service.name, f"{what}: {cut.how}", subject)
+            raise
+
+    def _ask(
+        self,
+        fiber: Fiber,
+        what: str,
+        act: Callable[[], T],
+        mishap: Mishap | None,
+        patience_ns: int,
+        connected_epoch: int | None,
+        subject: str,
+    ) -> T:
+        network, service = self.network, self.service
+        scheduler = network.scheduler
         if mishap is not None:
             self._befall(fiber, what, mishap, "before")
-        service = self.service
         if not service.up or self.refused or (connected_epoch is not None and connected_epoch != service.epoch):
             scheduler.rest(REFUSED_NS)
             raise LineCut("refused")

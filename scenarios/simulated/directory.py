@@ -1,6 +1,7 @@
 """A simulated world as a run directory: judged again, reported and compared like any other run."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ from scenarios.errors import UnknownName
 from scenarios.facts import describe_world
 from scenarios.history import Event
 from scenarios.lookup import find_scenario
-from scenarios.rundir import RunDirectory
+from scenarios.rundir import RunDirectory, Turn
 from scenarios.simulated.run import Simulated
 
 _OWN_STORIES = {
@@ -19,7 +20,7 @@ _OWN_STORIES = {
 }
 
 
-def write_run(world: Simulated, out: Path, *, system: str, repeat: str, steps: list[str]) -> RunDirectory:
+def write_run(world: Simulated, out: Path, *, system: str, repeat: str, steps: Sequence[Turn]) -> RunDirectory:
     """Write the world to `out`, with its story, a sentence a step, where there is one.
 
     Raises:
@@ -43,7 +44,7 @@ def write_run(world: Simulated, out: Path, *, system: str, repeat: str, steps: l
     facts.phases_ns = dict(world.phases_ns)
     facts.strikes = list(world.strikes)
     facts.problems = list(world.problems)
-    facts.steps = steps
+    facts.steps = list(steps)
     facts.took_s = round(world.virtual_s, 3)
     facts.finished = True
     directory.write_facts(facts)

@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import contextmanager
 from itertools import islice
 
-from scenarios.errors import ScenarioError
+from scenarios.errors import RunFailed
 from scenarios.simulated.explore import Row, Work, run_works
 
 BATCH = 8
@@ -18,7 +18,7 @@ Executor = Callable[[str, Iterable[Work]], Iterator[Row]]
 """Runs works of the system of that name."""
 
 
-class ExecutorMissing(ScenarioError):
+class ExecutorMissing(RunFailed):
     """What was asked to run the worlds is not installed."""
 
     def __init__(self, name: str, mend: str) -> None:

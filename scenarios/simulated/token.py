@@ -6,13 +6,13 @@ import zlib
 
 import msgspec
 
-from scenarios.errors import ScenarioError
+from scenarios.errors import WrongUsage
 from scenarios.simulated.plan import WorldPlan
 
 _PLANNED = "world"
 
 
-class NotAToken(ScenarioError):
+class NotAToken(WrongUsage):
     """What was given to be replayed says no world."""
 
     def __init__(self, token: str) -> None:

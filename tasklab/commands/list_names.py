@@ -13,13 +13,14 @@ class Kind(StrEnum):
     SYSTEMS = "systems"
     FAULTS = "faults"
     GUARANTEES = "guarantees"
+    MUTANTS = "mutants"
 
 
 def list_names(
-    kind: Annotated[Kind, typer.Argument(metavar="scenarios|systems|faults|guarantees", help="What to list.")],
+    kind: Annotated[Kind, typer.Argument(metavar="scenarios|systems|faults|guarantees|mutants", help="What to list.")],
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: a list of {name, says}.")] = False,
 ) -> None:
-    """List scenarios, systems, faults or guarantees, with a sentence each."""
+    """List scenarios, systems, faults, guarantees or mutants, with a sentence each."""
     entries = _ENTRIES[kind]()
     if as_json:
         import msgspec
@@ -65,9 +66,16 @@ def _guarantees() -> list[tuple[str, str]]:
     return [(guarantee.value, guarantee.sentence) for guarantee in Guarantee]
 
 
+def _mutants() -> list[tuple[str, str]]:
+    from scenarios.systems.mutants.catalogue import find_mutant, mutant_names
+
+    return [(name, find_mutant(name).defect) for name in mutant_names()]
+
+
 _ENTRIES = {
     Kind.SCENARIOS: _scenarios,
     Kind.SYSTEMS: _systems,
     Kind.FAULTS: _faults,
     Kind.GUARANTEES: _guarantees,
+    Kind.MUTANTS: _mutants,
 }

@@ -36,12 +36,12 @@ class Progress:
 def explained() -> Iterator[None]:
     """Turns what the caller got wrong into one sentence and exit code 2, what the lab could not do into exit code 3."""
     from chaos.errors import ChaosError
-    from scenarios.errors import NotApplicable, RunFailed, UnknownName
+    from scenarios.errors import NotApplicable, RunFailed, UnknownName, WrongUsage
     from tasklab.commands.worlds import NoUrls
 
     try:
         yield
-    except (UnknownName, FileExistsError, NoUrls) as error:
+    except (UnknownName, WrongUsage, FileExistsError, NoUrls) as error:
         fail(str(error), EXIT_USAGE)
     except (ChaosError, NotApplicable, RunFailed) as error:
         fail(f"unknown: {error}", EXIT_UNKNOWN)

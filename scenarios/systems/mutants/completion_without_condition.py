@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sqlalchemy import Connection, bindparam, insert, literal, select, update
+from sqlalchemy import Connection, String, bindparam, insert, literal, select, update
 
 from reference_impl import store
 from reference_impl.bootstrap import Parts
@@ -28,7 +28,7 @@ _WRITE_AUDIT = insert(audit).from_select(
         literal(TaskState.SUCCEEDED.value),
         tasks.c.fence,
         tasks.c.attempt,
-        tasks.c.trace_id,
+        bindparam("by", type_=String),
         tasks.c.updated_us,
     ).where(tasks.c.id == bindparam("own_id")),
 )
@@ -45,7 +45,7 @@ class WorkerWithoutCondition(Worker):
         own = {"own_id": claim.task.id}
         if connection.execute(_SUCCEED, {**own, "own_fence": claim.fence, "kept": kept}).rowcount == 0:
             return Settled.NOT_OURS
-        connection.execute(_WRITE_AUDIT, own)
+        connection.execute(_WRITE_AUDIT, {**own, "by": claim.owner})
         return Settled.SUCCEEDED
 
 

@@ -1,0 +1,105 @@
+"""A campaign: which worlds, until when, checked how; and the alarms among them shrunk and told."""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from scenarios.errors import WrongUsage
+from scenarios.guarantees import Guarantee
+from scenarios.simulated.crash_points import NAME as CRASH_POINTS
+from scenarios.simulated.crash_points import CrashPoints
+from scenarios.simulated.executors import Executor, processes
+from scenarios.simulated.explore import Row, Work, explorer_of
+from scenarios.simulated.hunt import Told, shrink_and_tell
+from scenarios.simulated.run import simulate
+from scenarios.simulated.tally import Tally
+
+OTHER_HASH_SEED = "1"
+TOLD_MAX = 3
+SHRINK_S = 20.0
+
+
+class NotARange(WrongUsage):
+    """Seeds or a shard that are none."""
+
+    def __init__(self, text: str, form: str) -> None:
+        super().__init__(f"{text!r} is not of the form {form}")
+
+
+def seeds_of(text: str, shard: str, *, until_s: float | None) -> Iterator[int]:
+    """The seeds of `A..B` that fall to this shard `K/N`; with `until_s` (of the monotonic clock) on and on until then.
+
+    Raises:
+        NotARange: one of the two is none.
+    """
+    first, last = _pair(text, r"(\d+)\.\.(\d+)", "A..B, such as 1..1000")
+    mine, shards = _pair(shard, r"(\d+)/(\d+)", "K/N, such as 2/8")
+    if last < first:
+        raise NotARange(text, "A..B, with B not less than A")
+    if not 1 <= mine <= shards:
+        raise NotARange(shard, "K/N, with K from 1 to N")
+    return _count(first + mine - 1, last, shards, until_s)
+
+
+def _count(first: int, last: int, step: int, until_s: float | None) -> Iterator[int]:
+    seed = first
+    while seed <= last or until_s is not None:
+        if until_s is not None and time.monotonic() > until_s:
+            return
+        yield seed
+        seed += step
+
+
+def _pair(text: str, form: str, words: str) -> tuple[int, int]:
+    match = re.fullmatch(form, text)
+    if match is None:
+        raise NotARange(text, words)
+    return int(match.group(1)), int(match.group(2))
+
+
+def explore(executor: Executor, system_name: str, works: Iterator[Work], tally: Tally) -> Iterator[Row]:
+    """Every row as it comes, counted in the tally. Leave the loop, and nothing further is begun."""
+    for row in executor(system_name, works):
+        tally.add(row)
+        yield row
+
+
+def check(system_name: str, rows: Sequence[Row], tally: Tally) -> None:
+    """Run the worlds of these rows, which have digests, once more, in a process with another hash seed, and compare."""
+    first = {(row.series, row.seed): row for row in rows}
+    with processes(1, hash_seed=OTHER_HASH_SEED) as executor:
+        for second in executor(system_name, (Work(row.series, row.seed, with_digest=True) for row in rows)):
+            tally.check(first[second.series, second.seed], second)
+
+
+def visited(system_name: str, rows: Sequence[Row]) -> tuple[int, int]:
+    """How many of the crash points of this system were visited in these rows, and how many there are."""
+    points = len(CrashPoints(explorer_of(system_name).simulation).points)
+    seen = {row.seed for row in rows if row.series == CRASH_POINTS and row.seed <= points and row.faults}
+    return len(seen), points
+
+
+def tell_alarms(tally: Tally, say: Callable[[str], None]) -> list[tuple[Row, Told]]:
+    """The first alarm of each promise, shrunk and told; of a few promises only, each within bounds of time."""
+    told: list[tuple[Row, Told]] = []
+    for row in tally.broken:
+        promise = next(one for one in Guarantee if one.value == row.broken[0])
+        if len(told) == TOLD_MAX or any(promise is other.promise for _, other in told):
+            continue
+        say(f"shrinking {row.token}")
+        explorer = explorer_of(row.system)
+        world = simulate(explorer.series(row.series)(row.seed), explorer.simulation)
+        until_s = time.monotonic() + SHRINK_S
+        told.append(
+            (
+                row,
+                shrink_and_tell(
+                    world,
+                    explorer.simulation,
+                    row.system,
+                    promise,
+                    is_over=lambda until_s=until_s: time.monotonic() > until_s,  # type: ignore[misc]
+                ),
+            )
+        )
+    return told

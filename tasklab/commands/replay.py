@@ -1,0 +1,76 @@
+"""`tasklab replay`: one simulated world again, exactly as it was, from the line that names it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tasklab.commands.output import explained
+from tasklab.commands.run import Judged, default_place, print_json, print_judged
+from tasklab.commands.story import print_story
+
+if TYPE_CHECKING:
+    from scenarios.simulated.token import Token
+
+
+def replay(
+    token: Annotated[
+        str,
+        typer.Argument(metavar="TOKEN|RUNDIR", help="As `tasklab simulate` prints it, or a run that was simulated."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Holds the run directory. Default: runs/DATE-TIME.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False,
+) -> None:
+    """Run one simulated world again, judge it, tell its story, and leave a run directory with a report.
+
+    Example: tasklab replay swarm~reference~17
+    """
+    with explained():
+        from reports.build import write_report
+        from scenarios.judging import judge_run
+        from scenarios.lookup import find_system
+        from scenarios.rundir import REPORT_FILE
+        from scenarios.simulated.directory import write_run
+        from scenarios.simulated.explore import explorer_of
+        from scenarios.simulated.run import simulate
+        from scenarios.simulated.shrink import broken_promises
+        from scenarios.simulated.story import tell
+
+        wanted = _token(token)
+        explorer = explorer_of(wanted.system)
+        plan = wanted.plan or explorer.series(wanted.series)(wanted.seed)
+        world = simulate(plan, explorer.simulation)
+        broken = broken_promises(world)
+        turns = tell(world, broken[0]) if broken else []
+        system = find_system(wanted.system).name
+        directory = (out or default_place()) / f"{plan.scenario}-{system}-{plan.seed}"
+        written = write_run(world, directory, system=system, repeat=f"tasklab replay {wanted}", steps=turns)
+        judgement = judge_run(written)
+        report = write_report([directory], directory / REPORT_FILE)
+    judged = Judged(plan.scenario, system, "simulated", plan.seed, directory, report, judgement)
+    if as_json:
+        print_json([judged])
+    else:
+        print_judged(judged)
+        if turns:
+            print_story(turns)
+    raise typer.Exit(judged.exit_code)
+
+
+def _token(text: str) -> "Token":
+    """The token, or that of a run directory which a simulated run has left."""
+    from scenarios.rundir import RUN_FILE, RunDirectory
+    from scenarios.simulated.token import NotAToken, Token, read_token
+
+    directory = Path(text)
+    if not (directory / RUN_FILE).exists():
+        return read_token(text)
+    facts = RunDirectory(directory).read_facts()
+    words = facts.repeat.split()
+    if facts.environment != "simulated":
+        raise NotAToken(f"{text} (a run on real services is repeated by: {facts.repeat})")
+    if words[:2] == ["tasklab", "replay"]:
+        return read_token(words[2])
+    return Token(facts.scenario, words[words.index("--system") + 1], facts.seed)

@@ -1,0 +1,26 @@
+"""How a story of a simulated world is shown on the terminal."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scenarios.rundir import Turn
+
+TURNS_SHOWN = 40
+
+
+def print_story(turns: "Sequence[Turn]") -> None:
+    """One numbered line a step, times in virtual seconds."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(justify="right", style="dim")
+    table.add_column(justify="right", style="dim")
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    shown = turns if len(turns) <= TURNS_SHOWN else [*turns[: TURNS_SHOWN // 2], *turns[-TURNS_SHOWN // 2 :]]
+    for number, turn in enumerate(shown, 1):
+        table.add_row(f"{number}.", f"{turn.began_ns / 1e9:.4f} s", Text(turn.actor), Text(turn.text))
+    Console().print(table)
