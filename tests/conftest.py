@@ -1,16 +1,29 @@
 """What all tests share: a test that needs a real service says so, and where the service is missing it is skipped, or fails in CI."""
 
 import os
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
 from hypothesis import settings
 
 from chaos.binaries import inventory
+from chaos.environments.leftovers import find_leftovers
+from chaos.environments.local import LocalEnvironment
 
 # The same examples in every run, and none that fails because the machine was busy.
 settings.register_profile("tests", derandomize=True, deadline=None)
 settings.load_profile("tests")
+
+
+@pytest.fixture(scope="session")
+def local() -> Iterator[LocalEnvironment]:
+    """Real services for all tests that want them, started when the first one does."""
+    environment = LocalEnvironment()
+    with environment:
+        directory = environment.directory
+        yield environment
+    assert find_leftovers(directory) == []
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,4 +1,4 @@
-"""Real services for these tests: one local environment for all of them, started when the first test wants it."""
+"""Real services for these tests: namespaces and processes in the one local environment (tests/conftest.py)."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from chaos.environment import ProcessSpec, Services
-from chaos.environments.leftovers import find_leftovers
 from chaos.environments.local import LocalEnvironment
 from chaos.environments.processes import HostedProcess
 
@@ -15,15 +14,6 @@ _numbers = itertools.count(1)
 
 StartProcess = Callable[..., HostedProcess]
 Provision = Callable[..., Services]
-
-
-@pytest.fixture(scope="session")
-def local() -> Iterator[LocalEnvironment]:
-    environment = LocalEnvironment()
-    with environment:
-        directory = environment.directory
-        yield environment
-    assert find_leftovers(directory) == []
 
 
 @pytest.fixture
