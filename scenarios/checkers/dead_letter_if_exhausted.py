@@ -2,8 +2,8 @@
 
 Early: dead with reason `exhausted` and fewer than `attempts_max` attempts. Missing: the last of `attempts_max` failed attempts, or
 a permanent error, without `dead`, or a final listing as failed, after it. Both at once: dead and done. A redrive gives a new
-budget. What an attempt reports that another had already replaced decides nothing for a task that ended otherwise; nor does a failure
-that its worker may never have been able to report: its lease had run out, or it died, stood still or was cut off before the next attempt.
+budget. What an attempt comes to decides nothing for a task that ended otherwise, where another had already replaced it, or its worker
+may never have been able to report it: its lease had run out, or it died, stood still or was cut off before the next attempt.
 """
 
 from scenarios.account import Listing, is_done, listing
@@ -41,7 +41,7 @@ def check(history: History, policy: Policy) -> Findings:
 def _both(history: History, timeline: Timeline, lists: Listing) -> list[Breach]:
     last_round = len(timeline.redrives_ns)
     succeeded = [attempt for attempt in timeline.attempts if attempt.outcome == "ok"]
-    rounds_ok = {attempt.round for attempt in succeeded if not _was_replaced(timeline, attempt)}
+    rounds_ok = {attempt.round for attempt in succeeded if not _decides_nothing(history, timeline, attempt)}
     if timeline.succeeded and not succeeded:
         rounds_ok = {last_round}
     rounds_dead = {_round_of(timeline, dead.t_ns) for dead in timeline.deads}
@@ -91,7 +91,7 @@ def _missing(
         return []
     by_round: dict[int, int] = {}
     for failure in failures:
-        if done and (_was_replaced(timeline, failure) or _may_be_unreported(history, timeline, failure)):
+        if done and _decides_nothing(history, timeline, failure):
             continue
         count = by_round[failure.round] = by_round.get(failure.round, 0) + 1
         is_last = failure.error == "permanent" or (policy.attempts_max is not None and count == policy.attempts_max)
@@ -112,18 +112,23 @@ def _was_replaced(timeline: Timeline, attempt: Attempt) -> bool:
     return any(attempt.started_ns < other.started_ns <= attempt.ended_ns for other in timeline.attempts)
 
 
-def _may_be_unreported(history: History, timeline: Timeline, failure: Attempt) -> bool:
-    """Whether its worker lost its lease, died, stood still or was cut off before the next attempt: the task went on without it."""
-    assert failure.ended_ns is not None
-    ended_ns = failure.ended_ns
-    following = [other for other in timeline.attempts if other.started_ns > ended_ns]
-    if not following:
-        return False
-    if lease_ran_out(history, failure, following[0]):
+def _decides_nothing(history: History, timeline: Timeline, attempt: Attempt) -> bool:
+    """Whether the task may have gone on without what this attempt came to.
+
+    Another had already replaced it; or its worker lost its lease, died, stood still or was cut off before the next attempt began.
+    """
+    if _was_replaced(timeline, attempt):
         return True
-    next_ns = following[0].started_ns
-    return any(ended_ns <= crashed_ns <= next_ns for crashed_ns in history.crashes_ns.get(failure.actor, ())) or any(
-        span.overlaps(ended_ns, next_ns) and (span.target == failure.actor or cuts_worker_off(span))
+    assert attempt.ended_ns is not None
+    ended_ns = attempt.ended_ns
+    following = next((other for other in timeline.attempts if other.started_ns > ended_ns), None)
+    if following is None:
+        return False
+    if lease_ran_out(history, attempt, following):
+        return True
+    next_ns = following.started_ns
+    return any(ended_ns <= crashed_ns <= next_ns for crashed_ns in history.crashes_ns.get(attempt.actor, ())) or any(
+        span.overlaps(ended_ns, next_ns) and (span.target == attempt.actor or cuts_worker_off(span))
         for span in history.faults
     )
 
