@@ -144,9 +144,9 @@ def answers(draw: st.DrawFn) -> tuple[int, list[tuple[int, bool, bool]]]:
     return size, said
 
 
-@given(answers(), st.integers(1, FIRST_TAG - 1))
+@given(answers(), st.integers(FIRST_TAG - 25, FIRST_TAG - 1), st.booleans())
 def test_each_message_has_the_outcome_that_the_broker_gave_it_and_no_other(
-    broker_says: tuple[int, list[tuple[int, bool, bool]]], earlier_tag: int
+    broker_says: tuple[int, list[tuple[int, bool, bool]]], earlier_tag: int, earlier_multiple: bool
 ) -> None:
     """R11: one by one or `multiple`; unknown where it said nothing; the answers to an earlier batch mean nothing."""
     size, said = broker_says
@@ -154,7 +154,7 @@ def test_each_message_has_the_outcome_that_the_broker_gave_it_and_no_other(
     done: Future[None] = Future()
     batch = _Batch(FIRST_TAG, [PublishOutcome.UNKNOWN] * size, done)
 
-    batch.settle(earlier_tag, PublishOutcome.CONFIRMED, multiple=True)
+    batch.settle(earlier_tag, PublishOutcome.CONFIRMED, multiple=earlier_multiple)
     for tag, multiple, refused in said:
         outcome = PublishOutcome.REFUSED if refused else PublishOutcome.CONFIRMED
         batch.settle(tag, outcome, multiple=multiple)

@@ -70,7 +70,7 @@ def test_a_task_runs_and_its_user_sees_how_it_ended(running: EmbeddedProcess) ->
 
 def test_what_was_acknowledged_survives_a_kill_and_is_done_once_each(start: Start) -> None:
     """R8, R9, R10, R13, R29: killed in the middle of running, waiting and just submitted tasks."""
-    process = start()
+    process = start(undelivered_after_s=600.0)  # the rescuer's safety net is not what is tried here
     gate = process.directory / "gate"
     held = [process.submit(f"held-{number}", gate=gate) for number in range(5)]
     process.wait_until(lambda: len(process.lines()) >= QUICK["worker_slots"])

@@ -58,7 +58,16 @@ class Play:
         steps[name]()
 
     def settle(self, who: str, claim: Claim) -> None:
-        self.settled[who].append(settle(self.world, claim, self.outcomes[who]))
+        """Whoever holds the task has the last word on its attempt; whoever does not changes nothing, and learns what is so."""
+        before = self.world.find(self.task)
+        holds = before.fence == claim.fence and before.status in HELD
+        told = settle(self.world, claim, self.outcomes[who])
+        if holds:
+            assert told is not Settled.NOT_OURS
+        else:
+            assert told in {Settled.NOT_OURS, *self.settled[who]}
+            assert self.world.find(self.task) == before
+        self.settled[who].append(told)
 
     def claim_second(self) -> None:
         self.second = self.world.try_to_claim(self.task, "second")
