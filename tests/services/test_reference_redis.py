@@ -239,12 +239,14 @@ def test_a_redis_that_may_not_write_is_unavailable(name: str, place: Place) -> N
     cache._client.close()
 
 
-def test_a_reply_that_never_comes_is_waited_for_once_and_the_command_sent_once(
-    far: RedisCache, wire: Wire, cache: RedisCache
-) -> None:
+@pytest.mark.parametrize("loss", ["never comes", "lost with its connection"])
+def test_a_command_whose_reply_is_lost_was_sent_once(far: RedisCache, wire: Wire, cache: RedisCache, loss: str) -> None:
     """R6: the driver would repeat it ten times by itself, and ten would be counted."""
     far.count_in_window("n", "u", n_max=9, window_s=WINDOW_S)
-    wire.hold_answers()
+    if loss == "never comes":
+        wire.hold_answers()
+    else:
+        wire.cut_at(lambda data: b"EVALSHA" in data, delivered=True)
 
     with pytest.raises(CacheUnavailable):
         far.count_in_window("n", "u", n_max=9, window_s=WINDOW_S)

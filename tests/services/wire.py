@@ -20,6 +20,7 @@ class Wire:
         self._threads: list[threading.Thread] = []
         self._is_requested: Callable[[bytes], bool] | None = None
         self._is_delivered = True
+        self._holds_at: Callable[[bytes], bool] | None = None
         self.requests: list[bytes] = []
         """What clients sent, as it came."""
         self.cuts = 0
@@ -34,6 +35,10 @@ class Wire:
     def hold_answers(self) -> None:
         """From now on nothing that the service says arrives."""
         self._flows.clear()
+
+    def hold_answers_at(self, is_requested: Callable[[bytes], bool]) -> None:
+        """As `hold_answers`, from the next such request on."""
+        self._holds_at = is_requested
 
     def let_answers_through(self) -> None:
         """What was held arrives, and what follows."""
@@ -92,6 +97,9 @@ class Wire:
         with suppress(OSError):
             while data := client.recv(CHUNK_BYTES):
                 self.requests.append(data)
+                if self._holds_at is not None and self._holds_at(data):
+                    self._holds_at = None
+                    self._flows.clear()
                 if self._is_requested is not None and self._is_requested(data):
                     self._is_requested = None
                     if not self._is_delivered:

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_impl.adapters import rabbitmq
+from reference_impl.adapters.amqp_link import Answers, Link, LinkChannel
 from reference_impl.adapters.rabbitmq import RabbitBroker, _Batch
-from reference_impl.errors import BrokerUnavailable
+from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable
 from reference_impl.ports import PublishOutcome, Topology
 
 TOPOLOGY = Topology("tasks", "tasks.dead", 20)
@@ -164,3 +165,24 @@ def test_each_message_has_the_outcome_that_the_broker_gave_it_and_no_other(
 
     assert batch.outcomes == list(expected.values())
     assert done.done() == (PublishOutcome.UNKNOWN not in batch.outcomes)
+
+
+def test_whoever_uses_a_channel_learns_of_a_lost_connection_even_where_the_driver_does_not_say() -> None:
+    """A driving thread that broke in the middle of the driver's own work: nobody may go on waiting for messages."""
+    link = Link.__new__(Link)
+    link._answers = Answers()
+    channel = LinkChannel.__new__(LinkChannel)
+    channel._answers = Answers()
+    ended: list[str] = []
+    channel._on_end = lambda: ended.append("ended")
+    link._channels = {channel}
+    answer = channel.expect()
+
+    link._lose(ZeroDivisionError("a bug"))
+
+    assert ended == ["ended"]
+    with pytest.raises(BrokerConnectionLost, match="a bug"):
+        answer.result(0)
+    with pytest.raises(BrokerConnectionLost, match="a bug"):
+        channel.check()
+    assert not link.is_open
