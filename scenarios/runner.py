@@ -257,8 +257,7 @@ def _storm_and_calm(run: Run, driver: Driver, reader: StatusReader, stack: ExitS
     run.say(f"drained after {drained.took_s:.1f} s: {drained.how}")
     reader.stop()
     driver.stop()
-    if supervisor.problem:
-        run.facts.problems.append(supervisor.problem)
+    run.facts.problems += supervisor.problems
     return not run.facts.problems, drained
 
 
