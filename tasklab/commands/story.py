@@ -20,7 +20,11 @@ def print_story(turns: "Sequence[Turn]") -> None:
     table.add_column(justify="right", style="dim")
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    shown = turns if len(turns) <= TURNS_SHOWN else [*turns[: TURNS_SHOWN // 2], *turns[-TURNS_SHOWN // 2 :]]
-    for number, turn in enumerate(shown, 1):
-        table.add_row(f"{number}.", f"{turn.began_ns / 1e9:.4f} s", Text(turn.actor), Text(turn.text))
+    numbered = list(enumerate(turns, 1))
+    left_out = numbered[TURNS_SHOWN // 2 : -TURNS_SHOWN // 2] if len(turns) > TURNS_SHOWN else []
+    for number, turn in numbered:
+        if left_out and number == left_out[0][0]:
+            table.add_row("…", "", "", f"{len(left_out)} more turns, in run.json and in the report")
+        if (number, turn) not in left_out:
+            table.add_row(f"{number}.", f"{turn.began_ns / 1e9:.4f} s", Text(turn.actor), Text(turn.text))
     Console().print(table)
