@@ -248,6 +248,7 @@ def test_a_relay_that_was_away_longer_than_its_claim_takes_nothing_back(world: W
 
 
 def test_a_batch_is_bounded(world: World) -> None:
+    """R22."""
     put(world, count=5)
     broker = Scripted()
 
