@@ -13,8 +13,10 @@ from chaos.environment import ServiceName
 from chaos.errors import ServiceUnavailable
 
 VERSION_TIMEOUT_S = 10.0
-DEBIAN = "apt-get install mariadb-server redis-server redis-sentinel rabbitmq-server"
-TOXIPROXY = "go install github.com/Shopify/toxiproxy/v2/cmd/server@latest, then link it as toxiproxy-server on PATH"
+DEBIAN = "`make services`, or apt-get install mariadb-server redis-server rabbitmq-server"
+TOXIPROXY = (
+    "`make services`, or go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0, as toxiproxy-server on PATH"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
 ScenarioError
 ├── UnknownName          the caller named a scenario, system or promise that does not exist (wrong usage)
-├── WrongUsage           what was asked for cannot be understood: a token, a range (wrong usage)
+├── WrongUsage           what was asked for cannot be understood or done: a token, a range, a plug-in that is none
+│   └── RunExists        the run directory holds a run already
 ├── NotApplicable        this scenario cannot be aimed at this system or environment (wrong usage or unknown)
 └── RunFailed            the lab could not bring the run to its end: the verdict is unknown
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 
 class ScenarioError(Exception):
@@ -26,7 +28,15 @@ class UnknownName(ScenarioError):
 
 
 class WrongUsage(ScenarioError):
-    """What was asked for cannot be understood."""
+    """What was asked for cannot be understood or done; the message says what would be."""
+
+
+class RunExists(WrongUsage):
+    """A run directory is written once."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} already holds a run; choose another --out, or another seed")
+        self.path = path
 
 
 class NotApplicable(ScenarioError):

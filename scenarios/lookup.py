@@ -7,11 +7,12 @@ import pkgutil
 from collections.abc import Iterable
 
 from scenarios import catalogue
-from scenarios.errors import UnknownName
+from scenarios.errors import UnknownName, WrongUsage
 from scenarios.scenario import Scenario
 from scenarios.system import System
 
 SYSTEMS_GROUP = "tasklab.systems"
+SYSTEM_MEMBERS = ("name", "claims", "needs", "processes", "client")
 
 
 def scenario_names() -> list[str]:
@@ -23,12 +24,15 @@ def find_scenario(name: str) -> Scenario:
     """The scenario of the catalogue, or the one that `package.module:attribute` names.
 
     Raises:
-        UnknownName: there is none.
+        UnknownName: there is none in the catalogue or installed.
+        WrongUsage: package.module:attribute leads to none.
     """
     if ":" in name:
-        found = _load("scenario", name)
+        found = _load(name)
         if not isinstance(found, Scenario):
-            raise UnknownName("scenario", name, ())
+            raise WrongUsage(
+                f"{name} is no scenario but a {type(found).__name__}: see scenarios/catalogue for what one looks like"
+            )
         return found
     if name not in scenario_names():
         raise UnknownName("scenario", name, nearest(name, scenario_names()))
@@ -45,12 +49,17 @@ def find_system(name: str) -> System:
     """The installed system of that name, or the one that `package.module:attribute` names.
 
     Raises:
-        UnknownName: there is none.
+        UnknownName: there is none in the catalogue or installed.
+        WrongUsage: package.module:attribute leads to none.
     """
     if ":" in name:
-        found = _load("system", name)
-        if not isinstance(found, System):
-            raise UnknownName("system", name, ())
+        found = _load(name)
+        lacking = [member for member in SYSTEM_MEMBERS if not hasattr(found, member)]
+        if lacking:
+            raise WrongUsage(
+                f"{name} is no system under test: it lacks {', '.join(lacking)} (docs/writing_a_system.md)"
+            )
+        assert isinstance(found, System), "it has all members of the protocol"
         return found
     for point in importlib.metadata.entry_points(group=SYSTEMS_GROUP):
         if point.name == name:
@@ -64,9 +73,22 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
     return difflib.get_close_matches(name, list(names), n=3, cutoff=0.4)
 
 
-def _load(kind: str, place: str) -> object:
-    module, _, attribute = place.partition(":")
+def _load(place: str) -> object:
+    """What `package.module:attribute` names.
+
+    Raises:
+        WrongUsage: there is no such module, it does not load, or it has no such attribute.
+    """
+    module_name, _, attribute = place.partition(":")
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise UnknownName(kind, f"{place}: {error}", ()) from error
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise WrongUsage(f"{place}: {error}; is it installed, or on PYTHONPATH?") from error
+    except Exception as error:
+        raise WrongUsage(f"{place}: the module does not load: {error!r}") from error
+    if not hasattr(module, attribute):
+        public = [name for name in vars(module) if not name.startswith("_")]
+        hint = " or ".join(nearest(attribute, public))
+        raise WrongUsage(f"{place}: {module_name} has no {attribute!r}" + (f"; did you mean {hint}?" if hint else ""))
+    found: object = getattr(module, attribute)
+    return found

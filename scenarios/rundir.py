@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from scenarios.errors import RunExists
 from scenarios.history import Malformed, Recorded
 from scenarios.reading import read_files
 
@@ -169,10 +170,14 @@ class RunDirectory:
         return self.path / LOGS
 
     def create(self) -> None:
-        """Make the directory; refuses one that already holds a run."""
+        """Make the directory.
+
+        Raises:
+            RunExists: it holds a run already.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
         if (self.path / RUN_FILE).exists():
-            raise FileExistsError(f"{self.path} already holds a run; choose another --out")
+            raise RunExists(self.path)
         self.logs.mkdir(exist_ok=True)
 
     def write_facts(self, facts: RunFacts) -> None:

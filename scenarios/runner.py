@@ -110,7 +110,7 @@ def run(
 
     Raises:
         NotApplicable: the scenario's faults have nothing to strike here; nothing was run.
-        FileExistsError: `out` holds a run already.
+        RunExists: `out` holds a run already.
     """
     namespace = f"lab_{uuid4().hex[:12]}"
     services = environment.provision(namespace)

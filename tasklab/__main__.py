@@ -1,6 +1,8 @@
 """The command line: `tasklab`, or `python -m tasklab`. Commands are in `commands/`, one a file."""
 
 import signal
+import sys
+from pathlib import Path
 
 import typer
 
@@ -58,6 +60,8 @@ def main() -> None:
     """Run the command line; ends the process."""
     # SIGTERM as Ctrl-C: whoever ends the lab politely gets everything cleaned up.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # As with `python -m`: package.module:attribute also finds what lies in this directory.
+    sys.path.insert(0, str(Path.cwd()))
     app()
 
 

@@ -24,7 +24,7 @@ def write_run(world: Simulated, out: Path, *, system: str, repeat: str, steps: S
     """Write the world to `out`, with its story, a sentence a step, where there is one.
 
     Raises:
-        FileExistsError: `out` holds a run already.
+        RunExists: `out` holds a run already.
     """
     directory = RunDirectory(out)
     directory.create()

@@ -40,7 +40,7 @@ def demo(
         place = out or default_place()
         say("embedded: one process on SQLite, really killed with kill -9 and started again")
         judged = _run_all(EnvironmentName.EMBEDDED, [find_system("reference")], EMBEDDED_SCENARIOS, seed, place, say)
-        missing = [found.program.name for found in inventory() if found.path is None]
+        missing = [found.program.name for found in inventory() if found.path is None and found.program.service]
         if not missing:
             say("local: real services on loopback")
             systems = [find_system(name) for name in SYSTEMS]

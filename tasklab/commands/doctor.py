@@ -48,7 +48,11 @@ def _print(rows: list[tuple[str, str, str, str]], missing: list[str]) -> None:
     console = Console()
     console.print(table)
     if missing:
-        console.print(Text(f"\nmissing: {', '.join(missing)}; `{MEND}` brings it (Debian packages, with root or sudo)"))
+        console.print(
+            Text(
+                f"\nmissing: {', '.join(missing)}; `{MEND}` brings it (Debian packages with root or sudo, Toxiproxy by go install)"
+            )
+        )
         console.print(Text("without it: `--environment embedded` needs no server at all"))
     else:
         console.print("\nnothing is missing")

@@ -41,7 +41,7 @@ def explained() -> Iterator[None]:
 
     try:
         yield
-    except (UnknownName, WrongUsage, FileExistsError, NoUrls) as error:
+    except (UnknownName, WrongUsage, NoUrls) as error:
         fail(str(error), EXIT_USAGE)
     except (ChaosError, NotApplicable, RunFailed) as error:
         fail(f"unknown: {error}", EXIT_UNKNOWN)

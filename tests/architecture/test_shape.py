@@ -1,6 +1,7 @@
 """The shape of the project, as its documents state it."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -87,3 +88,14 @@ def test_every_public_name_is_there(name: str) -> None:
 def test_every_fault_says_what_the_peer_sees() -> None:
     assert all((kind.__doc__ or "").strip() for kind in NAMES)
     assert len(set(NAMES.values())) == len(NAMES)
+
+
+def pages() -> list[Path]:
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "tests" / "README.md"]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text())]
+
+    assert [target for target in targets if "://" not in target and not (page.parent / target).exists()] == []
