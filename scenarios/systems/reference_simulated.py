@@ -20,7 +20,6 @@ from reference_impl.metrics import Metrics
 from reference_impl.ports import Broker, Cache, Handler, PublishOutcome, Runtime
 from reference_impl.schema import metadata
 from reference_impl.settings import Settings
-from scenarios.guarantees import Guarantee
 from scenarios.history import Event
 from scenarios.probe import Probe
 from scenarios.simulated.system import MakeProbe, Sizes, Terms
@@ -46,18 +45,6 @@ SIMULATED = replace_settings(
     observer="",
 )
 """As in the lab, each margin kept, but shorter, and with idle loops that look less often: time costs nothing here, looking does."""
-
-KEPT_TOO = frozenset(
-    {
-        Guarantee.CANCEL_HONOURED,
-        Guarantee.DEADLINE_HONOURED,
-        Guarantee.IDEMPOTENT_SUBMISSION,
-        Guarantee.OUTBOX_ATOMIC,
-        Guarantee.POISON_BOUNDED,
-        Guarantee.PROGRESS_MONOTONIC,
-    }
-)
-"""What the scenarios on real services do not put to the test yet, and simulated worlds do."""
 
 _METRICS = Metrics()
 """One set for all: nobody reads what simulated processes count."""
@@ -106,9 +93,7 @@ class ReferenceSimulation:
         """See scenarios.simulated.system.Simulation."""
         stated = Reference(settings=self.settings)
         has_net = self.settings.undelivered_after_s <= (stated.policy.budget_s or 0.0)
-        return Terms(
-            stated.claims | KEPT_TOO, stated.policy, stated.pace, stated.reservations, stands_forgotten_queues=has_net
-        )
+        return Terms(stated.claims, stated.policy, stated.pace, stated.reservations, stands_forgotten_queues=has_net)
 
     def tables(self) -> Tables:
         """See scenarios.simulated.system.Simulation."""
