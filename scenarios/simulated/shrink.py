@@ -5,7 +5,7 @@ Every attempt is a whole world run and judged anew, so nothing is believed that 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 
 import msgspec
 from msgspec.structs import replace
@@ -18,7 +18,8 @@ from scenarios.verdict import Ruling
 
 TRIES_MAX = 600
 AIMS_MAX = 160
-"""In how many places of a smaller world a fault is tried before the smaller world is given up."""
+FEW_AIMS_MAX = 30
+"""In how many places of a smaller world a fault is tried before the smaller world is given up: of the smallest there is, of another."""
 
 
 def broken_promises(world: Simulated) -> list[Guarantee]:
@@ -108,12 +109,12 @@ class _Shrinker:
         for task in _by_size(self.plan.tasks):
             bare = replace(self.plan, tasks=(task,), sizes=Sizes(1, 1, 1, 1, 1), skews={})
             plans = [replace(bare, delays=DelayPlan()), bare] if bare.delays.stated else [bare]
-            if any(self._try(plan) or self._re_aimed(plan) for plan in plans):
+            if any(self._try(plan) or self._re_aimed(plan, AIMS_MAX) for plan in plans):
                 return
 
-    def _re_aimed(self, plan: WorldPlan) -> bool:
+    def _re_aimed(self, plan: WorldPlan, aims_max: int = FEW_AIMS_MAX) -> bool:
         """The same with its faults aimed elsewhere: in a smaller world the same moment has another number."""
-        return self._first_that_breaks(_limited(self._other_aims(plan), AIMS_MAX))
+        return self._first_that_breaks(islice(self._other_aims(plan), aims_max))
 
     def _other_aims(self, plan: WorldPlan) -> Iterator[WorldPlan]:
         faults = _faults(plan)
@@ -243,8 +244,3 @@ def _without(plan: WorldPlan, dropped: set[tuple[str, int]]) -> dict[str, dict[i
         for fiber, legs in plan.delays.stated.items()
     }
     return {fiber: legs for fiber, legs in left.items() if legs}
-
-
-def _limited(plans: Iterable[WorldPlan], most: int) -> Iterator[WorldPlan]:
-    for _, plan in zip(range(most), plans, strict=False):
-        yield plan

@@ -53,12 +53,15 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
 
 def _tasks(chance: Random, attempts_max: int) -> tuple[PlannedTask, ...]:
     spread_s = chance.choice((0.0, 0.05, 0.3))
+    count = chance.choice((1, 1, 2, 2, 3, 4, 6))
+    patient = chance.randrange(count)  # its client does not give up, so that something is accepted in every world
     return tuple(
-        _task(chance, number, spread_s, attempts_max) for number in range(chance.choice((1, 1, 2, 2, 3, 4, 6)))
+        _task(chance, number, spread_s, attempts_max, tries=10 if number == patient else chance.choice((1, 1, 3, 6)))
+        for number in range(count)
     )
 
 
-def _task(chance: Random, number: int, spread_s: float, attempts_max: int) -> PlannedTask:
+def _task(chance: Random, number: int, spread_s: float, attempts_max: int, *, tries: int) -> PlannedTask:
     name = f"task-{number + 1}"
     payload: dict[str, object] = {"task": name, "work_s": chance.choice((0.0, 0.01, 0.05, 0.3))}
     outcomes = _outcomes(chance, attempts_max)
@@ -71,7 +74,7 @@ def _task(chance: Random, number: int, spread_s: float, attempts_max: int) -> Pl
         task=name,
         payload=payload,
         user=f"user-{number % 2 + 1}",
-        tries=10 if number == 0 else chance.choice((1, 3, 6)),  # some task is accepted in every world
+        tries=tries,
         twice=chance.random() < 0.15,
         cancel_s=round(chance.uniform(0.0, 0.5), 3) if chance.random() < 0.12 else None,
         deadline_s=round(chance.uniform(0.05, 4.0), 3) if chance.random() < 0.08 else None,
@@ -80,15 +83,15 @@ def _task(chance: Random, number: int, spread_s: float, attempts_max: int) -> Pl
 
 def _outcomes(chance: Random, attempts_max: int) -> list[str]:
     roll = chance.random()
-    if roll < 0.12:
+    if roll < 0.16:
         return ["transient"]
-    if roll < 0.17:
+    if roll < 0.24:
         return ["permanent"]
-    if roll < 0.22:
+    if roll < 0.28:
         return ["transient"] * (attempts_max + 1)
-    if roll < 0.26:
+    if roll < 0.31:
         return ["die"]
-    if roll < 0.30:
+    if roll < 0.34:
         return ["die"] * (attempts_max + 3)
     return []
 
@@ -158,7 +161,7 @@ def _pause_at_call(draw: _Draw) -> PlannedMishap:
 
 
 def _cut_at_call(draw: _Draw) -> PlannedMishap:
-    fiber, call = draw.call()
+    fiber, call = draw.call("api", "api", "relay", "worker", "worker", "rescuer")
     noticed_s = draw.chance.choice((0.0, 0.0, 0.5, 1.0))
     return PlannedMishap(fiber, call, "cut", draw.chance.choice(("before", "after", "after")), noticed_s)
 
