@@ -1,8 +1,10 @@
 """What the tests of the reference share: a clock that moves only when told, names in order, a database on a file, and who does what."""
 
 import sqlite3
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,17 @@ class StopsAfter:
         return self.requested
 
 
+@cache
+def empty_database() -> bytes:
+    """The file of a database with all tables; making them anew for each test would take most of its time."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "empty.db"
+        engine = sqlite_engine(f"sqlite:///{path}", io_timeout_s=5.0)
+        schema.metadata.create_all(engine)
+        engine.dispose()  # the last to close writes the log back into the file
+        return path.read_bytes()
+
+
 class World:
     """The reference on a SQLite file, without threads: each method is one thing that a client or a process does."""
 
@@ -101,9 +114,9 @@ class World:
         self.settings = settings
         self.time = Time()
         self.names = Names()
+        (directory / "reference.db").write_bytes(empty_database())
         self.url = f"sqlite:///{directory / 'reference.db'}"
         self.engine = self.open_engine()
-        schema.metadata.create_all(self.engine)
         self.broker = MemoryBroker()
         self.broker.declare(topology(settings))
         self.cache = MemoryCache(monotonic_s=self.time.monotonic_s)
