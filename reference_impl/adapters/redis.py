@@ -1,16 +1,14 @@
 """The cache port over Redis: each named operation is one command, one MULTI or one script, so each is atomic."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from reference_impl.errors import CacheUnavailable
-
-T = TypeVar("T")
+from reference_impl.adapters.gate import Gate
 
 _ACQUIRE = """
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return false end
@@ -48,6 +46,7 @@ class RedisCache:
     def __init__(self, client: "redis.Redis", prefix: str) -> None:
         self._client = client
         self._prefix = prefix
+        self._gate = Gate(redis.RedisError, OSError)
         self._acquire = client.register_script(_ACQUIRE)
         self._renew = client.register_script(_RENEW)
         self._release = client.register_script(_RELEASE)
@@ -64,36 +63,36 @@ class RedisCache:
                 commands.pexpire(key, _ms(expiry_s))
                 commands.execute()
 
-        _ask(write)
+        self._gate.pass_(write)
 
     def read_progress(self, task_id: str) -> Mapping[str, str] | None:
         """See ports.Cache."""
-        fields: Mapping[str, str] = _ask(lambda: self._client.hgetall(self._key("task:progress", task_id)))
+        fields: Mapping[str, str] = self._gate.pass_(lambda: self._client.hgetall(self._key("task:progress", task_id)))
         return fields or None
 
     def acquire_lock(self, name: str, owner: str, *, ttl_s: float, fence_above: int) -> int | None:
         """See ports.Cache."""
         keys = [self._key("lock", name), self._key("fence", name)]
-        fence: int | None = _ask(lambda: self._acquire(keys, [owner, _ms(ttl_s), fence_above]))
+        fence: int | None = self._gate.pass_(lambda: self._acquire(keys, [owner, _ms(ttl_s), fence_above]))
         return fence
 
     def renew_lock(self, name: str, owner: str, *, ttl_s: float) -> bool:
         """See ports.Cache."""
-        return bool(_ask(lambda: self._renew([self._key("lock", name)], [owner, _ms(ttl_s)])))
+        return bool(self._gate.pass_(lambda: self._renew([self._key("lock", name)], [owner, _ms(ttl_s)])))
 
     def release_lock(self, name: str, owner: str) -> bool:
         """See ports.Cache."""
-        return bool(_ask(lambda: self._release([self._key("lock", name)], [owner])))
+        return bool(self._gate.pass_(lambda: self._release([self._key("lock", name)], [owner])))
 
     def count_in_window(self, limit: str, subject: str, *, n_max: int, window_s: float) -> float | None:
         """See ports.Cache."""
         key = self._key("limit", f"{limit}:{subject}")
-        wait_ms: int = _ask(lambda: self._count([key], [n_max, _ms(window_s)]))
+        wait_ms: int = self._gate.pass_(lambda: self._count([key], [n_max, _ms(window_s)]))
         return wait_ms / 1000 if wait_ms else None
 
     def ping(self) -> None:
         """See ports.Cache."""
-        _ask(self._client.ping)
+        self._gate.pass_(self._client.ping)
 
     def _key(self, kind: str, name: str) -> str:
         return f"{self._prefix}{kind}:{name}"
@@ -113,13 +112,6 @@ def redis_cache(
         return RedisCache(redis.Redis.from_url(url, **options), prefix)
     watchers = Sentinel(list(sentinels), sentinel_kwargs=options, **options)  # type: ignore[no-untyped-call]
     return RedisCache(watchers.master_for(primary_name), prefix)  # type: ignore[no-untyped-call]
-
-
-def _ask(command: Callable[[], T]) -> Any:
-    try:
-        return command()
-    except (redis.RedisError, OSError) as error:
-        raise CacheUnavailable(str(error)[:200]) from error
 
 
 def _ms(seconds: float) -> int:
