@@ -170,7 +170,9 @@ def test_without_toxiproxy_links_work_and_network_faults_say_what_is_missing(
     assert services.as_seen_by("worker-1").mysql == services.mysql
     with closing(open_exchange(services.as_seen_by("worker-1").rabbitmq, PATIENCE_S)) as exchange:  # type: ignore[arg-type]
         exchange.ask()
-    with pytest.raises(ServiceUnavailable, match="no toxiproxy-server on this machine; to get it: go install"):
+    with pytest.raises(
+        ServiceUnavailable, match="no toxiproxy-server on this machine; to get it: `make services`, or go install"
+    ):
         outside.injection(DegradeNetwork("worker-1", "mysql", "delay", 50), services, {"worker-1": start_process()})
 
 

@@ -49,7 +49,8 @@ def test_a_program_is_found_by_any_of_its_names(programs: Path) -> None:
 def test_a_missing_program_is_named_with_what_brings_it(programs: Path) -> None:
     assert find("redis-server") is None
     with pytest.raises(
-        ServiceUnavailable, match=r"redis: no redis-server on this machine; to get it: apt-get install .*redis-server"
+        ServiceUnavailable,
+        match=r"redis: no redis-server on this machine; to get it: `make services`, or apt-get install .*redis-server",
     ):
         require("redis", "redis-server")
 
