@@ -178,7 +178,7 @@ class SimulatedPublisher:
                 "publish",
                 lambda: self._server.await_written(bodies, timeout_ns),
                 patience_ns=timeout_ns,
-                subject=" ".join(body.decode(errors="replace") for _, body in bodies),
+                subject="\n".join(body.decode(errors="replace") for _, body in bodies),
             )
         except LineCut as cut:
             fates = [None] * len(bodies)

@@ -206,7 +206,7 @@ class _Withhold:
 
     def _look(self, what: str, subject: str) -> bool:
         if what == "publish" and not self._seen:
-            self._left -= 1
+            self._left -= subject.count("\n") + 1  # a line for each message
             if self._left <= 0:
                 self._seen = "a publish arrived; from then on nothing passes"
                 self._line.block()
