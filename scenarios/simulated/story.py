@@ -51,7 +51,7 @@ def tell(world: Simulated, promise: Guarantee) -> list[Turn]:
         else:
             clauses = [moment.text]
             turns.append(Turn(moment.at_ns, moment.actor, moment.text))
-    return [*_told_once(turns), teller.verdict()]
+    return [*told_once(turns), teller.verdict()]
 
 
 class _Teller:
@@ -138,7 +138,7 @@ def _sentence(clauses: Sequence[str]) -> str:
     return ", ".join(clauses)
 
 
-def _told_once(turns: list[Turn]) -> list[Turn]:
+def told_once(turns: list[Turn]) -> list[Turn]:
     """Where the same few steps come again and again, they are told once, with how often they came again."""
     told: list[Turn] = []
     position = 0

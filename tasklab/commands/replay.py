@@ -65,7 +65,7 @@ def _token(text: str) -> "Token":
     from scenarios.simulated.token import NotAToken, Token, read_token
 
     directory = Path(text)
-    if not (directory / RUN_FILE).exists():
+    if "~" in directory.name or not (directory / RUN_FILE).exists():  # a token may be longer than any name of a file
         return read_token(text)
     facts = RunDirectory(directory).read_facts()
     words = facts.repeat.split()

@@ -206,17 +206,26 @@ def _verdict(tally: "Tally") -> str:
     return "unknown: some worlds could not be judged, or did not come out the same again"
 
 
+def _short(count: int) -> str:
+    """In at most four characters."""
+    if count == 0:
+        return "–"
+    return str(count) if count < 10_000 else f"{count // 1000}k"
+
+
 def _coverage(tally: "Tally") -> "tuple[Table, str]":
     """The table, with a letter for each fault, and what the letters mean."""
     from rich.table import Table
 
     from scenarios.simulated.coverage import PHASES
 
-    table = Table(title="how often each fault struck in each phase", title_justify="left")
+    table = Table(
+        title="how often each fault struck in each phase", title_justify="left", box=None, padding=(0, 0, 0, 1)
+    )
     table.add_column("phase", no_wrap=True)
     letters = dict(zip(sorted({fault for fault, _ in tally.coverage}), ascii_uppercase, strict=False))
     for letter in letters.values():
         table.add_column(letter, justify="right", no_wrap=True)
     for phase in PHASES:
-        table.add_row(phase, *(str(tally.coverage[fault, phase] or "–") for fault in letters))
+        table.add_row(phase, *(_short(tally.coverage[fault, phase]) for fault in letters))
     return table, " · ".join(f"{letter} {fault.replace('_', ' ')}" for fault, letter in letters.items())
