@@ -1,0 +1,105 @@
+"""`tasklab simulate`, `replay` and `mutants` as a person or a script calls them."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def tasklab(*argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "tasklab", *argv], capture_output=True, text=True, check=False)
+
+
+def test_a_campaign_that_held_says_what_its_silence_is_worth(tmp_path: Path) -> None:
+    done = tasklab("simulate", "swarm", "--seeds", "1..20", "--jobs", "2", "--out", str(tmp_path / "rows.jsonl"))
+
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(row["seed"] for row in rows) == list(range(1, 21))
+    assert {row["exit_code"] for row in rows} == {0}
+    assert "0 in 20: rate below 0.15 at 95 %" in " ".join(done.stdout.split())
+
+
+def test_a_campaign_that_found_something_prints_the_line_that_repeats_it() -> None:
+    system = "scenarios.systems.mutants.key_per_attempt:system"
+
+    done = tasklab("simulate", "swarm", "--system", system, "--seeds", "1..60", "--jobs", "1")
+
+    assert done.returncode == 1
+    assert f"tasklab replay swarm~{system}~" in done.stdout
+    assert "tasklab replay world~" in done.stdout
+
+
+def test_rows_are_json_lines_on_request() -> None:
+    done = tasklab("simulate", "crash_points", "--seeds", "1..3", "--jobs", "1", "--json")
+
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["series"] for row in rows] == ["crash_points"] * 3
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("simulate", "no_such_scenario"),
+        ("simulate", "swarm", "--seeds", "1"),
+        ("simulate", "swarm", "--shard", "2"),
+        ("simulate", "swarm", "--system", "no_such_system"),
+        ("replay", "nothing"),
+        ("mutants", "no_such_mutant"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_exit_code_2(argv: tuple[str, ...]) -> None:
+    done = tasklab(*argv)
+
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_system_without_a_simulation_is_unknown() -> None:
+    done = tasklab("simulate", "swarm", "--system", "naive", "--seeds", "1..2")
+
+    assert done.returncode == 3
+    assert "brings no simulation" in done.stderr
+
+
+def test_mutants_are_reported_as_one_document() -> None:
+    done = tasklab("mutants", "key_per_attempt", "--json")
+
+    (found,) = json.loads(done.stdout)["mutants"]
+    assert done.returncode == 0
+    assert found.keys() == {"name", "found", "by", "expected_by", "seeds", "seconds", "steps", "replay"}
+    assert (found["found"], found["by"], found["expected_by"]) == (True, "exactly_one_effect", ["exactly_one_effect"])
+    assert found["replay"].startswith("tasklab replay world~")
+
+
+def test_an_interrupted_campaign_says_what_it_found_by_then() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tasklab", "simulate", "swarm", "--seeds", "1..100000", "--jobs", "1", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()  # the first world is over
+
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert process.returncode in (0, 130)
+
+
+def test_a_scenario_of_the_catalogue_runs_in_the_simulated_world_as_on_real_services(tmp_path: Path) -> None:
+    done = tasklab("run", "ack_lost", "--environment", "simulated", "--seed", "3", "--out", str(tmp_path), "--json")
+
+    (run,) = json.loads(done.stdout)["runs"]
+    assert done.returncode == 0, done.stderr
+    assert run["environment"] == "simulated"
+    assert tasklab("check", run["directory"]).returncode == 0
+    assert tasklab("replay", run["directory"], "--out", str(tmp_path / "again")).returncode == 0
