@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from pathlib import Path
 
 import msgspec
@@ -31,9 +32,18 @@ _INVISIBLE = {
 }
 
 
+# A full path, of three parts or more: not what follows a host in a URL, nor a path of an API such as /tasks/7.
+_DIRECTORIES = re.compile(r"(?<![\w:/.+=-])/(?:[^\s/'\"<>]+/){2,}(?=[^\s/])")
+
+
 def printable(value: object) -> object:
-    """A text with what cannot be seen made visible as `\\u202e`; anything else as it is."""
-    return value.translate(_INVISIBLE) if isinstance(value, str) and not isinstance(value, Markup) else value
+    """A text with what cannot be seen made visible as `\\u202e`, and a full path told by its last name; anything else as it is.
+
+    The page is made to be shared: where the lab lay on somebody's machine is nobody else's business.
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return _DIRECTORIES.sub("…/", value.translate(_INVISIBLE))
 
 
 def script_json(value: object) -> Markup:

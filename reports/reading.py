@@ -24,6 +24,11 @@ class Run:
     judgement: Judgement | None
     unreadable: tuple[str, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """The name of its directory."""
+        return self.path.resolve().name
+
 
 def find_runs(paths: Sequence[Path]) -> tuple[Path, ...]:
     """The run directories among `paths`; a directory that only holds runs, or directories of runs, stands for all of them.

@@ -118,9 +118,11 @@ def test_json_inside_a_script_element_cannot_leave_it_and_still_says_the_same() 
         ("a\x00\x1b\x7fb", "a\\u0000\\u001b\\u007fb"),
         ("line\nend\tand tab", "line\nend\tand tab"),
         ("Größe 数", "Größe 数"),
+        ("log: /tmp/lab-1/mysql/error.log", "log: …/error.log"),
+        ("POST http://127.0.0.1:8000/a/b/c and /tasks/7", "POST http://127.0.0.1:8000/a/b/c and /tasks/7"),
     ],
 )
-def test_only_what_cannot_be_seen_is_spelt_out(text: str, shown: str) -> None:
+def test_what_cannot_be_seen_is_spelt_out_and_a_full_path_cut_short(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
@@ -128,6 +130,29 @@ def test_a_task_that_names_a_script_url_is_text_and_its_link_leads_into_the_page
     page = build_report([samples.hostile(tmp_path / "run")])
 
     assert f'<a class="task" href="#run1-journey4">{samples.HOSTILE_LINK}</a>' in page
+
+
+def test_a_page_says_nothing_of_where_the_lab_lay(tmp_path: Path) -> None:
+    log = tmp_path / "run" / "logs" / "mysql.log"
+    problem = f"mysql ended with exit code 1 (log: {log})"
+    run = samples.Recording(tmp_path / "run").write(
+        samples.facts_of(
+            "reference",
+            argv=["/home/somebody/.venv/bin/tasklab", "run", "--out", str(tmp_path)],
+            problems=[problem],
+            strikes=[samples.strike(evidence=f"see {log}", problem=f"'{log}' is empty")],
+        ),
+        samples.judgement(
+            {"no_lost_task": samples.verdict("unknown", problem)}, samples.account(1, done=1), problems=[problem]
+        ),
+    )
+
+    page = build_report([run])
+
+    assert "somebody" not in page
+    assert str(tmp_path.parent) not in page
+    assert "tasklab check run" in page
+    assert "(log: …/mysql.log)" in page
 
 
 def test_the_dots_name_their_tasks(tmp_path: Path) -> None:
