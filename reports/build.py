@@ -101,6 +101,7 @@ def render(sections: Sequence[Section]) -> str:
             policy=content_security_policy(script, style),
             script=script,
             style=style,
+            chart_licence=asset("vendor/uplot/LICENSE"),
             charts=script_json([chart_data(s.anchor, s.series, s.timeline) for s in sections]),
         )
     )

@@ -85,6 +85,14 @@ def test_only_its_own_script_and_style_may_run(tmp_path: Path) -> None:
     )
 
 
+def test_the_page_carries_the_licence_of_the_library_in_it(tmp_path: Path) -> None:
+    page = html.unescape(build_report([samples.held(tmp_path / "run")]))
+
+    licence = (Path(reports.__file__).parent / "vendor" / "uplot" / "LICENSE").read_text(encoding="utf-8")
+    assert "Copyright (c) 2022 Leon Sorokin" in licence
+    assert licence in page
+
+
 def test_nothing_that_is_written_into_a_run_becomes_markup(tmp_path: Path) -> None:
     page = build_report([samples.hostile(tmp_path / "run")])
 
