@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tasklab.commands.demo_simulated import open_with_simulator, print_opening
 from tasklab.commands.output import STYLE_OF_EXIT, Progress, explained, worst
 from tasklab.commands.run import SEED_MAX, Judged, default_place, print_json, run_one, say_started
 from tasklab.commands.worlds import EnvironmentName, make_environment
@@ -28,7 +29,8 @@ def demo(
 ) -> None:
     """Break the reference system and the naive design in every way of the catalogue, and set them side by side.
 
-    First on the embedded default, which needs no server and no root; then, where MariaDB or MySQL, Redis, RabbitMQ and Toxiproxy are
+    First in the simulator: thousands of worlds of the healthy reference, and a planted defect that is found and told as a story. Then
+    on the embedded default, which needs no server and no root; then, where MariaDB or MySQL, Redis, RabbitMQ and Toxiproxy are
     found, on real services that the lab starts for itself. Exit code 0 when the reference held everywhere: that the naive
     design breaks is the point.
     """
@@ -38,6 +40,9 @@ def demo(
 
         say = Progress()
         place = out or default_place()
+        opening = open_with_simulator(seed, say)
+        if not as_json:
+            print_opening(opening)
         say("embedded: one process on SQLite, really killed with kill -9 and started again")
         judged = _run_all(EnvironmentName.EMBEDDED, [find_system("reference")], EMBEDDED_SCENARIOS, seed, place, say)
         missing = [found.program.name for found in inventory() if found.path is None and found.program.service]
@@ -47,10 +52,10 @@ def demo(
             judged += _run_all(EnvironmentName.LOCAL, systems, scenario_names(), seed, place, say)
         report = _report(judged, place)
     if as_json:
-        print_json(judged)
+        print_json(judged, simulated=opening.to_json())
     else:
         _print(judged, report, missing)
-    raise typer.Exit(worst(one.exit_code for one in judged if one.system == "reference"))
+    raise typer.Exit(worst((opening.exit_code, *(one.exit_code for one in judged if one.system == "reference"))))
 
 
 def _run_all(

@@ -221,11 +221,12 @@ def run_simulated(
     return Judged(scenario.name, plugin.name, environment, seed, directory, report, judgement)
 
 
-def print_json(judged: list[Judged]) -> None:
-    """All runs as one document."""
+def print_json(judged: list[Judged], **more: object) -> None:
+    """All runs as one document, with whatever else belongs to it."""
     import msgspec
 
-    document = {"runs": [one.to_json() for one in judged], "exit_code": worst(one.exit_code for one in judged)}
+    exit_code = worst(one.exit_code for one in judged)
+    document = {"runs": [one.to_json() for one in judged], **more, "exit_code": exit_code}
     print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
 

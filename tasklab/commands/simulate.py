@@ -1,9 +1,8 @@
 """`tasklab simulate`: a system's own code in thousands of simulated worlds, each judged; what breaks is shrunk and told."""
 
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tasklab.commands.campaign_line import shown
 from tasklab.commands.output import STYLE_OF_EXIT, Progress, explained
 from tasklab.commands.story import print_story
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 ALARMS_MAX = 5
 """After so many a campaign ends: it has something to tell."""
-SAY_EVERY_S = 10.0
 
 
 class ExecutorName(StrEnum):
@@ -86,7 +85,7 @@ def simulate(
         try:
             with ExitStack() as stack:
                 run = stack.enter_context(_executor(executor, jobs))
-                show = stack.enter_context(_shown(tally, say))
+                show = stack.enter_context(shown(tally, say))
                 for row in explore(run, system, works_of(names, numbers), tally):
                     rows.append(row)
                     _keep(row, out, as_json=as_json)
@@ -116,37 +115,6 @@ def _executor(name: ExecutorName, jobs: int) -> "Iterator[Executor]":
     else:
         with processes(jobs) as executor:
             yield executor
-
-
-@contextmanager
-def _shown(tally: "Tally", say: Progress) -> "Iterator[Callable[[], None]]":
-    """Something to call after every row: a line that is rewritten on a terminal, else one now and then."""
-    began_s = said_s = time.monotonic()
-    is_terminal = sys.stderr.isatty()
-
-    def show() -> None:
-        nonlocal said_s
-        now_s = time.monotonic()
-        if now_s - said_s < (0.2 if is_terminal else SAY_EVERY_S):
-            return
-        said_s = now_s
-        text = _so_far(tally, now_s - began_s)
-        if is_terminal:
-            print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
-        else:
-            say(text)
-
-    yield show
-    if is_terminal:
-        print(f"\r{_so_far(tally, time.monotonic() - began_s)}\x1b[K", file=sys.stderr, flush=True)
-
-
-def _so_far(tally: "Tally", took_s: float) -> str:
-    pairs = len(tally.coverage)
-    return (
-        f"{tally.worlds} worlds, {tally.worlds / took_s:.0f} a second; {tally.faults} faults struck, "
-        f"{pairs} pairs of fault and phase covered; {len(tally.broken)} broken, {len(tally.unknown)} unknown"
-    )
 
 
 def _keep(row: "Row", out: Path | None, *, as_json: bool) -> None:

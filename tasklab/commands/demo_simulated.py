@@ -1,0 +1,104 @@
+"""How the demo opens: the reference in thousands of simulated worlds; then one planted defect, found, shrunk and told."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tasklab.commands.campaign_line import shown
+from tasklab.commands.mutants import look_for
+from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, STYLE_OF_EXIT, Progress, worst
+from tasklab.commands.story import print_story
+
+if TYPE_CHECKING:
+    from scenarios.simulated.executors import Executor
+    from scenarios.simulated.hunt import Finding, Told
+    from scenarios.simulated.tally import Tally
+
+WORLDS = 2000
+SYSTEM = "reference"
+DEFECT = "sent_before_confirm"
+SEARCH_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What came of it; `took_s`: the worlds of the healthy reference."""
+
+    tally: "Tally"
+    took_s: float
+    defect: str
+    finding: "Finding"
+    told: "Told | None"
+
+    @property
+    def exit_code(self) -> int:
+        """0 only if every world held and the planted defect was found."""
+        return worst((self.tally.exit_code, EXIT_HELD if self.finding.found else EXIT_BROKEN))
+
+    def to_json(self) -> dict[str, object]:
+        """For `--json`."""
+        tally = self.tally
+        alarms = [f"tasklab replay {row.token}" for row in (*tally.broken, *tally.unknown)]
+        return {"worlds": tally.worlds, "alarms": alarms, "seconds": round(self.took_s, 1), "mutant": self.finding}
+
+
+def open_with_simulator(seed: int, say: Progress) -> Opening:
+    """Run both; the worlds are those of the seeds from this one on."""
+    from scenarios.simulated import swarm
+    from scenarios.simulated.explore import works_of
+    from scenarios.simulated.tally import Tally
+    from scenarios.systems.mutants.catalogue import find_mutant
+
+    tally = Tally()
+    say(f"simulated: the reference's own code in {WORLDS} worlds, each with its own faults, on a virtual clock")
+    began_s = time.monotonic()
+    with _executor() as run, shown(tally, say) as show:
+        for row in run(SYSTEM, works_of([swarm.NAME], range(seed, seed + WORLDS))):
+            tally.add(row)
+            show()
+    took_s = time.monotonic() - began_s
+    mutant = find_mutant(DEFECT)
+    say(f"simulated: the same with one defect planted: {mutant.defect}")
+    finding, told = look_for(mutant, first_seed=seed, seconds=SEARCH_S)
+    return Opening(tally, took_s, mutant.defect, finding, told)
+
+
+@contextmanager
+def _executor() -> "Iterator[Executor]":
+    from scenarios.simulated.executors import in_this_process, processes
+
+    jobs = os.cpu_count() or 1
+    if jobs == 1:
+        yield in_this_process
+    else:
+        with processes(jobs) as run:
+            yield run
+
+
+def print_opening(opening: Opening) -> None:
+    """What held, with what it is worth; then the story of the defect."""
+    from rich.console import Console
+    from rich.text import Text
+
+    tally, finding, told = opening.tally, opening.finding, opening.told
+    say = partial(Console().print, soft_wrap=True, highlight=False)
+    style = STYLE_OF_EXIT[tally.exit_code]
+    sizes = f"{tally.worlds} worlds, {tally.tasks} tasks, {tally.faults} faults in {opening.took_s:.1f} s"
+    say(
+        Text(
+            f"\nhealthy: {sizes}; alarms: {tally.silence if tally.exit_code == EXIT_HELD else 'see below'}", style=style
+        )
+    )
+    for row in (*tally.broken, *tally.unknown):
+        say(Text(f"  tasklab replay {row.token}", style=style))
+    if told is None:
+        say(Text(f"planted, and NOT FOUND in {finding.seeds} worlds: {opening.defect}", style="red"))
+        return
+    say(Text(f"planted: {opening.defect}"))
+    say(f"found by {finding.by} in world {finding.seeds}, after {finding.seconds:.1f} s; as small as it can be made:")
+    print_story(told.turns)
+    say(Text(f"  {finding.replay}\n"))
