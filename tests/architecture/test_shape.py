@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import scenarios.simulated.system
+import scenarios.system
 import tasklab
 from chaos.faults import NAMES
 from scenarios.lookup import find_scenario, find_system, scenario_names, system_names
@@ -21,6 +23,19 @@ LINES_MAX = 400
 
 def modules() -> list[Path]:
     return [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
+
+
+def is_power(value: object) -> bool:
+    """Whether it is a protocol that a plug-in may also have."""
+    return isinstance(value, type) and (value.__doc__ or "").startswith("Power: ")
+
+
+POWERS = [
+    name
+    for module in (scenarios.system, scenarios.simulated.system)
+    for name, it in vars(module).items()
+    if is_power(it)
+]
 
 
 def test_nobody_imports_whom_he_may_not() -> None:
@@ -83,6 +98,19 @@ def test_an_installed_system_has_the_form_of_the_protocol(name: str) -> None:
 @pytest.mark.parametrize("name", tasklab.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(tasklab, name) is not None
+
+
+def test_a_type_checker_sees_the_public_names_that_are_there() -> None:
+    tree = ast.parse((ROOT / "tasklab" / "__init__.py").read_text())
+    seen = {alias.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+
+    assert seen - {None} == set(tasklab.__all__) - {"__version__"}
+
+
+@pytest.mark.parametrize("name", POWERS)
+def test_every_power_is_public_and_in_the_table_of_powers(name: str) -> None:
+    assert name in tasklab.__all__
+    assert f"| `{name}` |" in (ROOT / "docs" / "writing_a_system.md").read_text()
 
 
 def test_every_fault_says_what_the_peer_sees() -> None:
