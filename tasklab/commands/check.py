@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tasklab.commands.output import console
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -168,29 +170,27 @@ def _line(step: "Step") -> str:
 
 
 def _print(judged: "Judged") -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=True)
+    terminal = console()
     judgement = judged.judgement
     for place in judgement.malformed[:10]:
-        console.print(f"malformed: {place}", markup=False)
+        terminal.print(f"malformed: {place}")
     for problem in judgement.problems:
-        console.print(f"problem: {problem}", markup=False)
+        terminal.print(f"problem: {problem}")
     untested = [verdict for verdict in judgement.verdicts if verdict.ruling == "held" and not verdict.exercised]
-    console.print(_table("promise", [verdict for verdict in judgement.verdicts if verdict not in untested]))
+    terminal.print(_table("promise", [verdict for verdict in judgement.verdicts if verdict not in untested]))
     if untested:
         names = ", ".join(verdict.guarantee.value for verdict in untested)
-        console.print(f"held (not exercised, so no evidence): {names}", markup=False)
+        terminal.print(f"held (not exercised, so no evidence): {names}")
     told = [verdict for verdict in judgement.not_claimed if verdict.ruling == "broken"]
     if told:
-        console.print(_table("not claimed", told))
-    _print_account(console, judgement)
-    _print_proofs(console, judged)
+        terminal.print(_table("not claimed", told))
+    _print_account(terminal, judgement)
+    _print_proofs(terminal, judged)
     if judged.recorded.torn:
-        console.print(f"\n{judged.recorded.torn} torn last line(s) passed over: their writers were killed")
+        terminal.print(f"\n{judged.recorded.torn} torn last line(s) passed over: their writers were killed")
 
 
-def _print_proofs(console: "Console", judged: "Judged") -> None:
+def _print_proofs(terminal: "Console", judged: "Judged") -> None:
     from scenarios.journey import fault_words
     from scenarios.shortest import crossed, shortest_story
 
@@ -198,15 +198,13 @@ def _print_proofs(console: "Console", judged: "Judged") -> None:
     proofs = [(verdict, witness) for verdict in judged.judgement.verdicts for witness in verdict.witnesses]
     for verdict, witness in proofs[:WITNESSES_TOLD]:
         steps = shortest_story(history, verdict.guarantee, witness, judged.policy)
-        console.print(f"\n{verdict.guarantee.value} is broken by {witness}:", style="bold", markup=False)
+        terminal.print(f"\n{verdict.guarantee.value} is broken by {witness}:", style="bold")
         for span in crossed(history, steps):
-            console.print(f"  meanwhile: {fault_words(span)}", markup=False)
+            terminal.print(f"  meanwhile: {fault_words(span)}")
         for step in steps:
-            console.print(_line(step), markup=False)
+            terminal.print(_line(step))
     if len(proofs) > WITNESSES_TOLD:
-        console.print(
-            f"\nand {len(proofs) - WITNESSES_TOLD} more; `--witness TASK` tells the journey of any", markup=False
-        )
+        terminal.print(f"\nand {len(proofs) - WITNESSES_TOLD} more; `--witness TASK` tells the journey of any")
 
 
 def _table(title: str, verdicts: "Sequence[Verdict]") -> "Table":
@@ -224,15 +222,15 @@ def _table(title: str, verdicts: "Sequence[Verdict]") -> "Table":
     return table
 
 
-def _print_account(console: "Console", judgement: "Judgement") -> None:
+def _print_account(terminal: "Console", judgement: "Judgement") -> None:
     account = judgement.account
     counts = " + ".join(f"{count} {place.replace('_', ' ')}" for place, count in account.counts.items() if count)
     balance = "" if account.balanced else " — does not balance"
-    console.print(f"\naccount: {account.submitted} submitted = {counts or 0}{balance}", markup=False)
+    terminal.print(f"\naccount: {account.submitted} submitted = {counts or 0}{balance}")
     repeats = ", ".join(f"{count} {cause.replace('_', ' ')}" for cause, count in judgement.duplicates.items() if count)
-    console.print(f"repeated attempts by cause: {repeats or 'none'}", markup=False)
+    terminal.print(f"repeated attempts by cause: {repeats or 'none'}")
     for promise, words in judgement.bounds.items():
-        console.print(f"  {promise}: {words}", markup=False)
+        terminal.print(f"  {promise}: {words}")
 
 
 def _echo_json(content: object) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasklab.commands.demo_simulated import open_with_simulator, print_opening
-from tasklab.commands.output import STYLE_OF_EXIT, Progress, explained, worst
+from tasklab.commands.output import STYLE_OF_EXIT, Progress, console, explained, worst
 from tasklab.commands.run import SEED_MAX, Judged, default_place, print_json, run_one, say_started
 from tasklab.commands.worlds import EnvironmentName, make_environment
 
@@ -85,7 +85,6 @@ def _report(judged: list[Judged], place: Path) -> Path:
 
 
 def _print(judged: list[Judged], report: Path, missing: list[str]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -95,12 +94,12 @@ def _print(judged: list[Judged], report: Path, missing: list[str]) -> None:
     for environment, scenario in dict.fromkeys((one.environment, one.scenario) for one in judged):
         cells = {one.system: one for one in judged if (one.environment, one.scenario) == (environment, scenario)}
         table.add_row(scenario, environment, *(_cell(cells.get(system)) for system in SYSTEMS))
-    console = Console()
-    console.print()
-    console.print(table)
+    terminal = console()
+    terminal.print()
+    terminal.print(table)
     if missing:
-        console.print(Text(f"not run on real services; missing: {', '.join(missing)}. `make services` brings it."))
-    console.print(Text(f"report: {report}"))
+        terminal.print(Text(f"not run on real services; missing: {', '.join(missing)}. `make services` brings it."))
+    terminal.print(Text(f"report: {report}"))
 
 
 def _cell(one: Judged | None) -> "Text":

@@ -5,12 +5,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from tasklab.commands.campaign_line import shown
 from tasklab.commands.mutants import look_for
-from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, STYLE_OF_EXIT, Progress, worst
+from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, STYLE_OF_EXIT, Progress, console, worst
 from tasklab.commands.story import print_story
 
 if TYPE_CHECKING:
@@ -81,11 +80,10 @@ def _executor() -> "Iterator[Executor]":
 
 def print_opening(opening: Opening) -> None:
     """What held, with what it is worth; then the story of the defect."""
-    from rich.console import Console
     from rich.text import Text
 
     tally, finding, told = opening.tally, opening.finding, opening.told
-    say = partial(Console().print, soft_wrap=True, highlight=False)
+    say = console().print
     style = STYLE_OF_EXIT[tally.exit_code]
     sizes = f"{tally.worlds} worlds, {tally.tasks} tasks, {tally.faults} faults in {opening.took_s:.1f} s"
     say(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_HELD, EXIT_UNKNOWN
+from tasklab.commands.output import EXIT_HELD, EXIT_UNKNOWN, console
 
 MEND = "make services"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -36,26 +36,25 @@ def doctor(
 
 
 def _print(rows: list[tuple[str, str, str, str]], missing: list[str]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("program", "used for", "where", "version"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading == "where")
     for name, used_for, path, version in rows:
         table.add_row(name, used_for, Text(path or "missing", style="" if path else "yellow"), version)
-    console = Console()
-    console.print(table)
+    terminal = console()
+    terminal.print(table)
     if missing:
-        console.print(
+        terminal.print(
             Text(
                 f"\nmissing: {', '.join(missing)}; `{MEND}` brings it (Debian packages with root or sudo, Toxiproxy by go install)"
             )
         )
-        console.print(Text("without it: `--environment embedded` needs no server at all"))
+        terminal.print(Text("without it: `--environment embedded` needs no server at all"))
     else:
-        console.print("\nnothing is missing")
+        terminal.print("\nnothing is missing")
 
 
 def _locust() -> tuple[str, str, str, str]:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from tasklab.commands.output import console
+
 
 class Kind(StrEnum):
     """What can be listed."""
@@ -27,14 +29,13 @@ def list_names(
 
         print(msgspec.json.format(msgspec.json.encode([{"name": n, "says": s} for n, s in entries]), indent=2).decode())
         return
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for name, sentence in entries:
         table.add_row(Text(name, style="bold"), Text(sentence))
-    Console().print(table)
+    console().print(table)
 
 
 def _scenarios() -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_UNKNOWN, EXIT_USAGE, Progress, explained, fail
+from tasklab.commands.output import EXIT_UNKNOWN, EXIT_USAGE, Progress, console, explained, fail
 from tasklab.commands.run import SEED_MAX, Judged, default_place, print_judged, say_started
 from tasklab.commands.worlds import EnvironmentName, make_environment
 
@@ -186,20 +186,19 @@ def _print_json(judged: Judged, figures: "LoadFigures") -> None:
 
 def _print_figures(figures: "LoadFigures") -> None:
     """How the load was answered, as a table: times in milliseconds, from the instant at which a submission was due."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    terminal = console()
     table = Table(title="ms since a submission was due", title_justify="left", expand=False)
     for heading in ("until", "half", "95 %", "99 %", "longest"):
         table.add_column(heading, justify="left" if heading == "until" else "right")
     table.add_row("its answer", *_in_ms(figures.answers))
     table.add_row("its effect", *_in_ms(figures.effects))
-    console.print(table)
+    terminal.print(table)
     sent = f"{figures.sent} of {figures.planned} sent, {figures.offered_per_s:g}/s of {figures.planned_per_s:g}/s"
     answered = f"{figures.acknowledged} acknowledged, {figures.refused} refused, {figures.unknown} unknown"
-    console.print(Text(f"load:    {sent}; {answered}; {figures.backlog} open at its end"))
+    terminal.print(Text(f"load:    {sent}; {answered}; {figures.backlog} open at its end"))
 
 
 def _in_ms(times: "Percentiles | None") -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, Progress, explained
+from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, Progress, console, explained
 from tasklab.commands.run import SEED_MAX
 from tasklab.commands.story import print_story
 
@@ -94,7 +94,6 @@ def _print_one(finding: "Finding", told: "Told | None") -> None:
 
 
 def _print_all(findings: "list[Finding]") -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -104,7 +103,7 @@ def _print_all(findings: "list[Finding]") -> None:
     for finding in findings:
         by = Text(finding.by, style="green") if finding.by else Text("NOT FOUND", style="red")
         table.add_row(finding.name, by, str(finding.seeds), f"{finding.seconds:.1f}", str(finding.steps or "–"))
-    Console().print(table)
+    console().print(table)
 
 
 def _print_json(findings: "list[Finding]") -> None:

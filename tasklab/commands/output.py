@@ -4,10 +4,17 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import typer
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 EXIT_HELD, EXIT_BROKEN, EXIT_USAGE, EXIT_UNKNOWN = 0, 1, 2, 3
+
+PIPE_COLUMNS = 10_000
+"""A pipe has no width: what is read by a program, or kept as a file, is folded nowhere."""
 
 STYLE_OF_EXIT = {EXIT_HELD: "green", EXIT_BROKEN: "red", EXIT_UNKNOWN: "yellow"}
 
@@ -19,6 +26,14 @@ def worst(codes: Iterable[int]) -> int:
         if code in found:
             return code
     return EXIT_UNKNOWN
+
+
+def console() -> "Console":
+    """Standard output, for results. Lines come out in one piece, for paths and commands are copied; only tables fold, on a terminal."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else PIPE_COLUMNS
+    return Console(width=width, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 class Progress:

@@ -12,6 +12,7 @@ from tasklab.commands.output import (
     EXIT_UNKNOWN,
     STYLE_OF_EXIT,
     Progress,
+    console,
     explained,
     worst,
 )
@@ -232,14 +233,13 @@ def print_json(judged: list[Judged], **more: object) -> None:
 
 def print_judged(one: Judged) -> None:
     """A run's verdicts as a table, with what a person does next."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
-    console.print()
+    terminal = console()
+    terminal.print()
     if one.judgement is None:
-        console.print(Text(f"{one.scenario} × {one.system}: unknown, not applicable: {one.why}", style="yellow"))
+        terminal.print(Text(f"{one.scenario} × {one.system}: unknown, not applicable: {one.why}", style="yellow"))
         return
     table = Table(title=f"{one.scenario} × {one.system}, seed {one.seed}", title_justify="left", expand=False)
     table.add_column("promise")
@@ -247,12 +247,12 @@ def print_judged(one: Judged) -> None:
     table.add_column("reason", overflow="fold")
     for verdict in one.judgement.verdicts:
         table.add_row(verdict.guarantee.value, *_ruling_in_words(verdict))
-    console.print(table)
+    terminal.print(table)
     for problem in one.judgement.problems:
-        console.print(Text(f"problem: {problem}", style="yellow"))
-    console.print(Text(f"account: {_account_in_words(one.judgement.account)}"))
-    console.print(Text(f"report:  {one.report}"))
-    console.print(Text(f"verdict: {SENTENCES[one.exit_code]}", style=STYLE_OF_EXIT[one.exit_code]))
+        terminal.print(Text(f"problem: {problem}", style="yellow"))
+    terminal.print(Text(f"account: {_account_in_words(one.judgement.account)}"))
+    terminal.print(Text(f"report:  {one.report}"))
+    terminal.print(Text(f"verdict: {SENTENCES[one.exit_code]}", style=STYLE_OF_EXIT[one.exit_code]))
 
 
 def _ruling_in_words(verdict: "Verdict") -> "tuple[Text, str]":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasklab.commands.campaign_line import shown
-from tasklab.commands.output import STYLE_OF_EXIT, Progress, explained
+from tasklab.commands.output import STYLE_OF_EXIT, Progress, console, explained
 from tasklab.commands.story import print_story
 
 if TYPE_CHECKING:
@@ -129,41 +129,42 @@ def _keep(row: "Row", out: Path | None, *, as_json: bool) -> None:
 
 
 def _print(tally: "Tally", rows: "list[Row]", told: "list[tuple[Row, Told]]", took_s: float, system: str) -> None:
-    from rich.console import Console
     from rich.text import Text
 
     from scenarios.simulated.campaign import visited
     from scenarios.simulated.crash_points import NAME as CRASH_POINTS
 
-    console = Console()
-    console.print()
+    terminal = console()
+    terminal.print()
     if tally.coverage:
         table, letters = _coverage(tally)
-        console.print(table)
-        console.print(letters, style="dim", highlight=False)
-    console.print(
+        terminal.print(table)
+        terminal.print(letters, style="dim")
+    terminal.print(
         f"{tally.worlds} worlds, {tally.tasks} tasks, {tally.faults} faults in {took_s:.1f} s: "
         f"{tally.worlds / took_s:.0f} worlds and {tally.tasks / took_s:.0f} tasks a second, "
         f"{tally.virtual_s / took_s:.0f} times faster than time"
     )
     if any(row.series == CRASH_POINTS for row in rows):
         seen, points = visited(system, rows)
-        console.print(f"crash points of the small workload: {seen} of {points} visited, one crash each")
+        terminal.print(f"crash points of the small workload: {seen} of {points} visited, one crash each")
     if tally.checked:
-        console.print(
+        terminal.print(
             f"run again in another process: {tally.checked} worlds, {len(tally.differing)} came out otherwise"
         )
     for why, count in tally.gone.most_common():
-        console.print(Text(f"processes that ended by themselves: {count}: {why}", style="dim"))
+        terminal.print(Text(f"processes that ended by themselves: {count}: {why}", style="dim"))
     for row in (*tally.broken, *tally.unknown):
         what = f"broken: {', '.join(row.broken)}" if row.broken else f"unknown: {'; '.join(row.problems)}"
-        console.print(Text(f"{row.series}, seed {row.seed}: {what}", style=STYLE_OF_EXIT[row.exit_code]))
-        console.print(Text(f"  tasklab replay {row.token}"))
+        terminal.print(Text(f"{row.series}, seed {row.seed}: {what}", style=STYLE_OF_EXIT[row.exit_code]))
+        terminal.print(Text(f"  tasklab replay {row.token}"))
     for row, shrunk in told:
-        console.print(Text(f"\n{shrunk.promise.value}, shrunk from {row.token} in {shrunk.tries} tries:", style="bold"))
+        terminal.print(
+            Text(f"\n{shrunk.promise.value}, shrunk from {row.token} in {shrunk.tries} tries:", style="bold")
+        )
         print_story(shrunk.turns)
         print(f"  tasklab replay {shrunk.token}")
-    console.print(Text(_verdict(tally), style=STYLE_OF_EXIT[tally.exit_code]))
+    terminal.print(Text(_verdict(tally), style=STYLE_OF_EXIT[tally.exit_code]))
 
 
 def _verdict(tally: "Tally") -> str:

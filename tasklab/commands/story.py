@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tasklab.commands.output import console
+
 if TYPE_CHECKING:
     from scenarios.rundir import Turn
 
@@ -11,7 +13,6 @@ TURNS_SHOWN = 40
 
 def print_story(turns: "Sequence[Turn]") -> None:
     """One numbered line a step, times in virtual seconds."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -27,4 +28,4 @@ def print_story(turns: "Sequence[Turn]") -> None:
             table.add_row("…", "", "", f"{len(left_out)} more turns, in run.json and in the report")
         if (number, turn) not in left_out:
             table.add_row(f"{number}.", f"{turn.began_ns / 1e9:.4f} s", Text(turn.actor), Text(turn.text))
-    Console().print(table)
+    console().print(table)
