@@ -1,0 +1,194 @@
+"""The lab in pytest: the fixture `tasklab_run`, and the options of `pytest --pyargs scenarios.suite`.
+
+Thin: every run is a process of its own, `tasklab run … --json`, so that nothing of the lab lives in the process that pytest is.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SUITE = "scenarios.suite"
+SHORT_NAMES = ("--system", "--environment", "--seeds", "--out")
+"""Of the options, where the suite is what is run; anywhere else they may be somebody else's."""
+LAB_CLEANS_UP_WITHIN_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run that is over. `exit_code`: 0 held, 1 broken, 3 unknown; `verdicts` and `account` as in verdicts.json."""
+
+    scenario: str
+    system: str
+    environment: str
+    seed: int
+    exit_code: int
+    verdicts: Mapping[str, Mapping[str, Any]]
+    account: Mapping[str, Any]
+    problems: Sequence[str]
+    directory: Path | None
+    report: Path | None
+    why: str
+
+    @property
+    def is_applicable(self) -> bool:
+        """Whether the scenario had something to strike; else `why` tells what it missed."""
+        return self.directory is not None
+
+    @property
+    def repeat(self) -> str:
+        """The line that repeats it."""
+        return " ".join(["tasklab", *_arguments(self.scenario, self.system, self.environment, self.seed)])
+
+    def explain(self) -> str:
+        """What a person reads when it did not hold."""
+        bad = {name: one for name, one in self.verdicts.items() if one["verdict"] != "held"}
+        lines = [f"{self.scenario} × {self.system}: {'broken' if self.exit_code == 1 else 'unknown'}"]
+        lines += [f"  {name} is {one['verdict']}: {one['reason']}" for name, one in bad.items()]
+        lines += [f"  problem: {problem}" for problem in self.problems]
+        return "\n".join([*lines, f"repeat: {self.repeat}", f"report: {self.report}"])
+
+
+TasklabRun = Callable[..., Run]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options; with `--pyargs scenarios.suite` also without their prefix."""
+    group = parser.getgroup(
+        "tasklab", "runs of tasklab (with --pyargs scenarios.suite also without the prefix tasklab-)"
+    )
+    group.addoption(
+        "--tasklab-system",
+        metavar="S",
+        default="reference",
+        help="A name, or package.module:attribute of your plug-in.",
+    )
+    group.addoption(
+        "--tasklab-environment", metavar="E", default="local", help="local, embedded, external or simulated."
+    )
+    group.addoption("--tasklab-seeds", metavar="A..B", default="1..1", help="Of the suite: each scenario once a seed.")
+    group.addoption("--tasklab-out", metavar="DIR", help="Holds the run directories. Default: a new one in runs/.")
+
+
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Give the suite's options their full names."""
+    if SUITE in early_config.known_args_namespace.file_or_dir:
+        args[:] = [_full_name(argument) for argument in args]
+
+
+def _full_name(argument: str) -> str:
+    name, equals, value = argument.partition("=")
+    return f"--tasklab-{name.removeprefix('--')}{equals}{value}" if name in SHORT_NAMES else argument
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse to run a broken promise again until it holds.
+
+    Raises:
+        UsageError: reruns are asked for.
+    """
+    for item in items:
+        wants_reruns = config.getoption("reruns", None) or item.get_closest_marker("flaky")
+        if wants_reruns and "tasklab_run" in getattr(item, "fixturenames", ()):
+            raise pytest.UsageError(f"{item.nodeid}: a rerun would hide a verdict of the lab; run it without")
+
+
+@pytest.fixture(scope="session")
+def tasklab_out(pytestconfig: pytest.Config) -> Path:
+    """Where the runs of this session are kept."""
+    if pytestconfig.getoption("tasklab_out"):
+        return Path(pytestconfig.getoption("tasklab_out"))
+    runs = Path("runs")
+    runs.mkdir(exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix="pytest-", dir=runs))
+
+
+@pytest.fixture
+def tasklab_run(pytestconfig: pytest.Config, tasklab_out: Path, request: pytest.FixtureRequest) -> TasklabRun:
+    """`tasklab_run(scenario, system=…, environment=…, seed=…)`: runs it; the test fails unless every claimed promise held.
+
+    What is not said comes from the options. A scenario that has nothing to strike in that system skips the test. With
+    `check=False` neither happens, and what was found is in the `Run` that is returned.
+    """
+
+    def run(
+        scenario: str,
+        *,
+        system: str | None = None,
+        environment: str | None = None,
+        seed: int = 1,
+        check: bool = True,
+    ) -> Run:
+        done = _run(
+            scenario,
+            system or pytestconfig.getoption("tasklab_system"),
+            environment or pytestconfig.getoption("tasklab_environment"),
+            seed,
+            out=Path(tempfile.mkdtemp(prefix=f"{request.node.name[:40].translate(_PLAIN)}-", dir=_made(tasklab_out))),
+        )
+        if check and not done.is_applicable:
+            pytest.skip(f"not applicable: {done.why}")
+        if check and done.exit_code:
+            pytest.fail(done.explain(), pytrace=False)
+        return done
+
+    return run
+
+
+_PLAIN = str.maketrans(dict.fromkeys("/[]: ", "-"))
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def _arguments(scenario: str, system: str, environment: str, seed: int) -> list[str]:
+    return ["run", scenario, "--system", system, "--environment", environment, "--seed", str(seed)]
+
+
+def _run(scenario: str, system: str, environment: str, seed: int, *, out: Path) -> Run:
+    arguments = _arguments(scenario, system, environment, seed)
+    code, printed = _lab([*arguments, "--out", str(out), "--json"])
+    if not printed:
+        pytest.fail(
+            f"tasklab {' '.join(arguments)}: ended with exit code {code}; why is on standard error", pytrace=False
+        )
+    (found,) = json.loads(printed)["runs"]
+    return Run(
+        scenario=scenario,
+        system=system,
+        environment=environment,
+        seed=seed,
+        exit_code=found["exit_code"],
+        verdicts=found.get("verdicts", {}),
+        account=found.get("account", {}),
+        problems=found.get("problems", []),
+        directory=found["directory"] and Path(found["directory"]),
+        report=found["report"] and Path(found["report"]),
+        why=found["why"],
+    )
+
+
+def _lab(arguments: Sequence[str]) -> tuple[int, str]:
+    """Exit code and standard output of the lab; if pytest is interrupted, the lab is too, once, and given time to clean up."""
+    argv = [sys.executable, "-m", "tasklab", *arguments]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, process_group=0) as process:
+        try:
+            printed, _ = process.communicate()
+        except BaseException:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(LAB_CLEANS_UP_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+    return process.returncode, printed
