@@ -1,8 +1,10 @@
 """Who runs the worlds: this process, several of this machine, or Ray's of many machines. Rows come as they are ready."""
 
+import logging
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
@@ -25,6 +27,13 @@ class ExecutorMissing(RunFailed):
         super().__init__(f"the executor {name!r} is not there; {mend}")
 
 
+class ClusterFailed(RunFailed):
+    """The Ray cluster did not bring a world to its end."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"the Ray cluster could not run the worlds: {str(error).strip().splitlines()[-1]}")
+
+
 def in_this_process(system_name: str, works: Iterable[Work]) -> Iterator[Row]:
     """One world after the other."""
     for work in works:
@@ -34,7 +43,7 @@ def in_this_process(system_name: str, works: Iterable[Work]) -> Iterator[Row]:
 @contextmanager
 def processes(jobs: int, *, hash_seed: str | None = None) -> Iterator[Executor]:
     """So many processes of this machine, all ended when the `with` is left. `hash_seed`: their PYTHONHASHSEED."""
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_leave_interrupts_to_the_parent)
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_belong_to_the_parent)
     if hash_seed is not None:
         _spawn_with(pool, jobs, hash_seed)
     try:
@@ -47,14 +56,17 @@ def processes(jobs: int, *, hash_seed: str | None = None) -> Iterator[Executor]:
 def ray_cluster() -> Iterator[Executor]:
     """The workers of a Ray cluster, which RAY_ADDRESS names, or of one that is started here for the time being.
 
+    The cluster's nodes need the same tasklab, and the system's plug-in, in the Python that Ray runs there.
+
     Raises:
         ExecutorMissing: Ray is not installed.
+        ClusterFailed: the cluster lost a world, or could not run it.
     """
     try:
         import ray
     except ImportError as error:
         raise ExecutorMissing("ray", "install it with: pip install 'tasklab[ray]'") from error
-    ray.init(ignore_reinit_error=True, log_to_driver=False)
+    ray.init(log_to_driver=False, logging_level=logging.ERROR)
     remote = ray.remote(run_works)
     in_flight_max = 2 * max(1, round(ray.cluster_resources().get("CPU", 1)))
     try:
@@ -64,6 +76,8 @@ def ray_cluster() -> Iterator[Executor]:
             works,
             in_flight_max=in_flight_max,
         )
+    except ray.exceptions.RayError as error:
+        raise ClusterFailed(error) from error
     finally:
         ray.shutdown()
 
@@ -104,5 +118,14 @@ def _spawn_with(pool: ProcessPoolExecutor, jobs: int, hash_seed: str) -> None:
             os.environ["PYTHONHASHSEED"] = before
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _belong_to_the_parent() -> None:
+    """Leave interrupts to it, and end when it does, however it ends: killed, it could not say so."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_parent, name="parent", daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "it was started by one"
+    parent.join()
+    os._exit(1)

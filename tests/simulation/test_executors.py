@@ -1,0 +1,62 @@
+"""Whoever runs the worlds, the rows are the same; and no process of a campaign outlives it."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import psutil
+import pytest
+
+from scenarios.simulated.executors import ExecutorMissing, in_this_process, processes, ray_cluster
+from scenarios.simulated.explore import Work
+
+SYSTEM = "reference"
+WORKS = [Work("swarm", seed, with_digest=True) for seed in range(1, 13)]
+PATIENCE_S = 60.0
+
+no_ray = pytest.mark.skipif(find_spec("ray") is not None, reason="ray is installed")
+with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="ray is missing; pip install 'tasklab[ray]' brings it")
+
+
+def test_two_processes_make_the_rows_that_one_makes() -> None:
+    expected = {row.seed: row for row in in_this_process(SYSTEM, WORKS)}
+
+    with processes(2) as executor:
+        rows = {row.seed: row for row in executor(SYSTEM, WORKS)}
+
+    assert rows == expected
+
+
+@with_ray
+@pytest.mark.filterwarnings("ignore")  # Ray's own, of which there are some
+def test_ray_makes_the_rows_that_one_process_makes() -> None:
+    expected = {row.seed: row for row in in_this_process(SYSTEM, WORKS)}
+
+    with ray_cluster() as executor:
+        rows = {row.seed: row for row in executor(SYSTEM, WORKS)}
+
+    assert rows == expected
+
+
+@no_ray
+def test_without_ray_one_sentence_says_what_to_install() -> None:
+    with pytest.raises(ExecutorMissing, match=r"pip install 'tasklab\[ray\]'"), ray_cluster():
+        pass
+
+
+def test_a_campaign_that_is_killed_leaves_no_process() -> None:
+    campaign = psutil.Popen(
+        [sys.executable, "-m", "tasklab", "simulate", "swarm", "--seeds", "1..100000", "--jobs", "2", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert campaign.stdout is not None
+    campaign.stdout.readline()  # the first world is over: everybody is there
+    others = campaign.children(recursive=True)
+
+    campaign.kill()
+    campaign.wait()
+    campaign.stdout.close()
+
+    assert len(others) >= 2
+    assert psutil.wait_procs(others, timeout=PATIENCE_S)[1] == []
