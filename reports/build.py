@@ -16,6 +16,7 @@ from reports.matrix import Matrix, matrix_of
 from reports.reading import Run, find_runs, read_run
 from reports.ruling import Overall, overall
 from reports.series import Series, series_of
+from reports.story import Story, story_of
 from reports.timeline import Timeline, timeline_of
 from reports.wording import count, duration, instant, listing, number
 from scenarios.guarantees import Guarantee
@@ -51,6 +52,7 @@ class Section:
     balance: Balance | None
     series: Series
     journeys: tuple[Journey, ...]
+    story: Story | None
     links: Mapping[str, str]
     doubts: tuple[str, ...]
 
@@ -144,6 +146,7 @@ def _section(anchor: str, run: Run, dots_max: int) -> Section:
         balance=balance_of(judgement.account) if judgement and judgement.account else None,
         series=series_of(run.recorded.history, timeline.end_ns, dots_max=dots_max),
         journeys=journeys,
+        story=story_of(run.facts.steps),
         links={journey.task: f"{anchor}-journey{place}" for place, journey in enumerate(journeys, start=1)},
         doubts=_doubts(run),
     )

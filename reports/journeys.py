@@ -6,6 +6,7 @@ from itertools import groupby, pairwise
 from typing import Literal
 
 from reports.judgement import Judgement, Moment
+from reports.thread import Lines, thread
 from reports.timeline import Timeline
 from reports.wording import count, duration, offset
 from scenarios.history import NS_PER_S
@@ -18,8 +19,6 @@ ROWS_HEAD = 60
 ROWS_TAIL = 30
 REPEATED_MIN = 3
 PAUSE_NS = NS_PER_S // 2  # a silence longer than this gets a row of its own
-
-Direction = Literal["up", "down", "left", "right"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class Row:
     lane: str = ""
     actor: str = ""
     letters: tuple[str, ...] = ()
-    lines: tuple[tuple[Direction, ...], ...] = ((),) * len(LANES)
+    lines: Lines = ((),) * len(LANES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,18 +196,6 @@ def _end_row(fate: str, final: Moment | None, first_ns: int, moved_ns: int, time
 
 
 def _with_thread(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows with the thread drawn that leads the eye from each of the task's events to its next."""
-    lines: list[list[set[Direction]]] = [[set() for _ in LANES] for _ in rows]
-    own = [index for index, row in enumerate(rows) if row.kind == "event"]
-    for start, end in pairwise(own):
-        origin, target = LANES.index(rows[start].lane), LANES.index(rows[end].lane)
-        lines[start][origin].add("down")
-        for between in range(start + 1, end):
-            lines[between][origin] |= {"up", "down"}
-        lines[end][origin].add("up")
-        for lane in range(min(origin, target), max(origin, target)):
-            lines[end][lane].add("right")
-            lines[end][lane + 1].add("left")
-    return tuple(
-        replace(row, lines=tuple(tuple(sorted(cell)) for cell in cells)) for row, cells in zip(rows, lines, strict=True)
-    )
+    """The rows with the thread drawn that leads from each of the task's events to its next."""
+    places = [LANES.index(row.lane) if row.kind == "event" else None for row in rows]
+    return tuple(replace(row, lines=lines) for row, lines in zip(rows, thread(places, len(LANES)), strict=True))

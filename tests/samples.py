@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from scenarios.history import NS_PER_S
-from scenarios.rundir import VERDICTS_FILE, RunDirectory, RunFacts, Strike
+from scenarios.rundir import VERDICTS_FILE, RunDirectory, RunFacts, Strike, Turn
 from tasklab.tasklab_probe import Recorder
 
 CLAIMS = (
@@ -292,6 +292,7 @@ def hostile(path: Path) -> Path:
             environment=HOSTILE,
             repeat=HOSTILE,
             story=HOSTILE,
+            steps=[Turn(0, HOSTILE, HOSTILE)],
             argv=[HOSTILE],
             policy={HOSTILE: HOSTILE},
             versions={HOSTILE: HOSTILE},

@@ -1,0 +1,25 @@
+"""The thread that leads the eye through the lanes of a sequence picture, from each of its events to the next."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
+
+Direction = Literal["up", "down", "left", "right"]
+
+Lines = tuple[tuple[Direction, ...], ...]
+"""Of one row: for each lane, in which directions the thread leaves that cell."""
+
+
+def thread(places: Sequence[int | None], lanes: int) -> list[Lines]:
+    """The lines of each row; `places` says in which of so many lanes its event is, None: the thread passes it by."""
+    lines: list[list[set[Direction]]] = [[set() for _ in range(lanes)] for _ in places]
+    on_it = [(row, lane) for row, lane in enumerate(places) if lane is not None]
+    for (start, origin), (end, target) in pairwise(on_it):
+        lines[start][origin].add("down")
+        for between in range(start + 1, end):
+            lines[between][origin] |= {"up", "down"}
+        lines[end][origin].add("up")
+        for lane in range(min(origin, target), max(origin, target)):
+            lines[end][lane].add("right")
+            lines[end][lane + 1].add("left")
+    return [tuple(tuple(sorted(cell)) for cell in cells) for cells in lines]
