@@ -36,12 +36,25 @@ class Clients:
         """Begin to submit on schedule, whatever becomes of earlier submissions."""
         for number, task in enumerate(tasks):
             for copy in range(2 if task.twice else 1):
-                self._open += 1
                 name = f"client-{task.task}" + ("-again" if copy else "")
                 api = self._apis[(number + copy) % len(self._apis)]
-                self._world.spawn(name, partial(self._hand_in, task, name, api))
+                self.employ(name, partial(self._hand_in, task, name, api))
         if read_every_s > 0:
             self._world.spawn("reader", lambda: self._read(read_every_s))
+
+    def employ(self, name: str, work: Callable[[], object]) -> None:
+        """A client of that name does this, in a fiber of its own; until it has, clients are not done."""
+        self._open += 1
+
+        def body() -> None:
+            try:
+                work()
+            finally:
+                self._open -= 1
+                if self._open == 0:
+                    self._world.scheduler.wake(self.done)
+
+        self._world.spawn(name, body)
 
     @property
     def are_done(self) -> bool:
@@ -54,22 +67,18 @@ class Clients:
             self._read_one(task, id_)
 
     def _hand_in(self, task: PlannedTask, actor: str, api: SimulatedProcess) -> None:
-        try:
-            self._world.scheduler.rest(ns(task.at_s))
-            submit = Submit(task.task, task.payload, user=task.user, key=task.task, deadline_s=task.deadline_s)
-            for number in range(task.tries):
-                if self._submit(submit, actor, api).kind == "ok":
-                    break
-                self._world.scheduler.rest(ns(PATIENCE_S * (number + 1)))
-            if task.cancel_s is not None and task.task in self.ids:
-                self._world.scheduler.rest(ns(task.cancel_s))
-                self._cancel(task.task, actor, api)
-        finally:
-            self._open -= 1
-            if self._open == 0:
-                self._world.scheduler.wake(self.done)
+        self._world.scheduler.rest(ns(task.at_s))
+        submit = Submit(task.task, task.payload, user=task.user, key=task.task, deadline_s=task.deadline_s)
+        for number in range(task.tries):
+            if self.submit(submit, actor, api).kind == "ok":
+                break
+            self._world.scheduler.rest(ns(PATIENCE_S * (number + 1)))
+        if task.cancel_s is not None and task.task in self.ids:
+            self._world.scheduler.rest(ns(task.cancel_s))
+            self.cancel(task.task, actor, api)
 
-    def _submit(self, submit: Submit, actor: str, api: SimulatedProcess) -> Outcome:
+    def submit(self, submit: Submit, actor: str, api: SimulatedProcess) -> Outcome:
+        """One submission, recorded; the calling fiber waits for the answer."""
         fields = {"task": submit.task, "user": submit.user, "key": submit.key}
         self._events.record("submit.invoke", actor=actor, **fields)
         outcome = self._ask(submit, api)
@@ -89,7 +98,8 @@ class Clients:
             self.ids[submit.task] = outcome.id
         return outcome
 
-    def _cancel(self, task: str, actor: str, api: SimulatedProcess) -> None:
+    def cancel(self, task: str, actor: str, api: SimulatedProcess) -> None:
+        """One cancellation of a task that was answered with an id, recorded; the calling fiber waits for the answer."""
         self._events.record("cancel.invoke", actor=actor, task=task)
         outcome = self._ask(Cancel(task, self.ids[task]), api)
         self._events.record(f"cancel.{outcome.kind}", actor=actor, task=task, detail=outcome.detail)

@@ -2,7 +2,8 @@
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 
@@ -83,18 +84,25 @@ class Simulated:
 
 def simulate(plan: WorldPlan, simulation: Simulation, *, keep_delays: bool = False) -> Simulated:
     """Run the world; the same plan, the same world. `keep_delays`: also say what every delay was that was not the usual one."""
-    loud = structlog.get_config()
-    structlog.configure(wrapper_class=_SILENT)  # a world has no use for log lines: what happened is in its trace
-    try:
+    with silence():
         return WorldRun(plan, simulation, keep_delays=keep_delays).carry_out()
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """A world has no use for log lines: what happened is in its trace."""
+    loud = structlog.get_config()
+    structlog.configure(wrapper_class=_SILENT)
+    try:
+        yield
     finally:
         structlog.configure(**loud)
 
 
 class WorldRun:
-    """A world while it runs."""
+    """A world while it runs. A subclass may have another `storm` than the planned one."""
 
-    def __init__(self, plan: WorldPlan, simulation: Simulation, *, keep_delays: bool) -> None:
+    def __init__(self, plan: WorldPlan, simulation: Simulation, *, keep_delays: bool = False) -> None:
         self.plan = plan
         self._simulation = simulation
         self._terms = simulation.terms
@@ -139,7 +147,7 @@ class WorldRun:
         missed = [course.problem for course in self.nemesis.courses if course.problem]
         missed += [f"call {one.call} of {one.fiber} never came" for one in self.mishaps.missed()]
         problems = [*stuck, *(missed if self.plan.must_bite else ())]
-        events = [*self.events.events, *self._trail()]
+        events = self.history()
         claims = self._claims()
         return Simulated(
             plan=self.plan,
@@ -161,16 +169,24 @@ class WorldRun:
             virtual_s=self.world.now_ns / 1e9,
         )
 
+    def storm(self) -> None:
+        """Everything planned happens; in a fiber of the lab. What strikes has to be lifted by its end."""
+        self.nemesis.start()
+        self.clients.start(self.plan.tasks, read_every_s=self.plan.read_every_s)
+        while not self.clients.are_done:
+            self.world.scheduler.wait(self.clients.done)
+        self._await_strikes()
+
+    def history(self) -> list[Event]:
+        """What was seen so far, and the system's own trail."""
+        return [*self.events.events, *self._trail()]
+
     def _run(self) -> None:
         world, scheduler = self.world, self.world.scheduler
         self._begin("storm")
         for process in world.processes.values():
             world.start(process)
-        self.nemesis.start()
-        self.clients.start(self.plan.tasks, read_every_s=self.plan.read_every_s)
-        while not self.clients.are_done:
-            scheduler.wait(self.clients.done)
-        self._await_strikes()
+        self.storm()
         self._begin("calm")
         # Nothing strikes any more, the network is calm, and what has struck heals.
         world.network.mishaps = {}
