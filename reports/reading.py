@@ -7,10 +7,11 @@ from pathlib import Path
 import msgspec
 
 from reports.judgement import Judgement, UnreadableJudgement, read_judgement
+from scenarios.errors import WrongUsage
 from scenarios.rundir import RUN_FILE, Recorded, RunDirectory, RunFacts
 
 
-class NotARun(ValueError):
+class NotARun(WrongUsage):
     """A path holds no run, and no runs; the message says what is missing."""
 
 

@@ -15,12 +15,10 @@ from scenarios.history import History, Recorded
 from scenarios.journey import Step, journeys
 from scenarios.ordinary import NONE, Ordinary
 from scenarios.policy import Policy
-from scenarios.verdict import Breach, Findings, Proof, Ruling, Verdict, broken, held, unknown
+from scenarios.verdict import Breach, Findings, Proof, Ruling, Verdict, broken, exit_code_of, held, unknown
 
 JOURNEYS_MAX = 3
 """For how many witnesses of each broken promise the journey is told."""
-
-EXIT_HELD, EXIT_BROKEN, EXIT_UNKNOWN = 0, 1, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +37,7 @@ class Judgement:
     @property
     def exit_code(self) -> int:
         """0 all claimed promises held; 1 one is broken; 3 none is, but one is unknown, or nothing was claimed."""
-        rulings = {verdict.ruling for verdict in self.verdicts}
-        if Ruling.BROKEN in rulings:
-            return EXIT_BROKEN
-        return EXIT_HELD if rulings == {Ruling.HELD} else EXIT_UNKNOWN
+        return exit_code_of(verdict.ruling for verdict in self.verdicts)
 
     def to_json(self) -> dict[str, object]:
         """The content of verdicts.json, in builtins."""

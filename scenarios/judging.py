@@ -8,18 +8,14 @@ from typing import Any
 
 import msgspec
 
-from scenarios.errors import ScenarioError, UnknownName
+from scenarios.errors import MalformedPolicy, NothingToJudge, UnknownName
 from scenarios.guarantees import Guarantee
 from scenarios.history import History, Recorded
 from scenarios.judge import Judgement, judge
 from scenarios.ordinary import NONE, Ordinary
-from scenarios.policy import NO_POLICY, MalformedPolicy, Policy, policy_from
+from scenarios.policy import NO_POLICY, Policy, policy_from
 from scenarios.reading import DAMAGED, Document, is_for_the_sieve, is_lines, read_files, read_foreign, reading_of
 from scenarios.rundir import RUN_FILE, RunDirectory
-
-
-class NothingToJudge(ScenarioError):
-    """The path holds no run, no history or no cases (wrong usage)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from scenarios.errors import MalformedPolicy
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -25,10 +27,6 @@ class Policy:
 
 
 NO_POLICY = Policy()
-
-
-class MalformedPolicy(ValueError):
-    """What was given as a policy is none; the message says why."""
 
 
 def policy_from(fields: Any) -> Policy:

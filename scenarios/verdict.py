@@ -15,6 +15,18 @@ class Ruling(enum.StrEnum):
     UNKNOWN = "unknown"
 
 
+EXIT_HELD, EXIT_BROKEN, EXIT_UNKNOWN = 0, 1, 3
+"""How a process ends that has judged; 2 is left to wrong usage."""
+
+
+def exit_code_of(rulings: Iterable[Ruling]) -> int:
+    """0: all held; 1: one is broken; 3: none is, but one is unknown, or there is none."""
+    found = set(rulings)
+    if Ruling.BROKEN in found:
+        return EXIT_BROKEN
+    return EXIT_HELD if found == {Ruling.HELD} else EXIT_UNKNOWN
+
+
 class Proof(enum.Enum):
     """What a breach rests on; it decides whether it still stands when a run is incomplete (docs/adr/0002)."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from scenarios.guarantees import Guarantee
 from scenarios.jepsen.checkers import CHECKERS, Result, dequeued, final_set, in_order, set_full
 from scenarios.jepsen.operations import MalformedHistory, Operation, hashable
-from scenarios.verdict import Ruling, Verdict, broken, held, unknown
+from scenarios.verdict import Verdict, broken, exit_code_of, held, unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,7 @@ class JepsenJudgement:
     @property
     def exit_code(self) -> int:
         """By the lab's verdicts: 0 all held, 1 one broken, 3 unknown."""
-        rulings = {verdict.ruling for verdict in self.verdicts}
-        if Ruling.BROKEN in rulings:
-            return 1
-        return 0 if rulings == {Ruling.HELD} else 3
+        return exit_code_of(verdict.ruling for verdict in self.verdicts)
 
     def to_json(self) -> dict[str, object]:
         """In builtins: Jepsen's fields, the lab's verdicts, the exit code."""

@@ -3,8 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from scenarios.judge import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, bound
+from scenarios.judge import bound
 from scenarios.simulated.explore import Row
+from scenarios.verdict import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import console
+from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, STYLE_OF_RULING, console, explained, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,6 @@ class HistoryFormat(enum.StrEnum):
     JEPSEN = "jepsen"
 
 
-WRONG_USAGE = 2
 WITNESSES_TOLD = 5
 """For how many witnesses the journey is printed."""
 
@@ -77,11 +76,10 @@ def check(
     (a case differs); 2: wrong usage; 3: unknown.
     """
     # Here and not above: `tasklab --help` should not wait for decoders.
-    from scenarios.errors import ScenarioError
-    from scenarios.judging import NothingToJudge, Question, judge_path
-    from scenarios.policy import MalformedPolicy
+    from scenarios.errors import NothingToJudge
+    from scenarios.judging import Question, judge_path
 
-    try:
+    with explained():
         if history_format is HistoryFormat.JEPSEN:
             from tasklab.commands.check_jepsen import check_jepsen, check_jepsen_cases
 
@@ -94,9 +92,6 @@ def check(
         if model is not None and model not in ("lock", "status"):
             raise NothingToJudge(f"there is no model {model!r} of a history of tasks; there are lock and status")
         judged = judge_path(path, question)
-    except (ScenarioError, MalformedPolicy) as error:
-        typer.echo(f"tasklab check: {error}", err=True)
-        raise typer.Exit(WRONG_USAGE) from error
     if model is not None and not judged.recorded.malformed:
         from tasklab.commands.check_objects import check_objects
 
@@ -104,7 +99,7 @@ def check(
     if witness is not None:
         _tell(judged, witness, as_json)
     elif as_json:
-        _echo_json(judged.judgement.to_json())
+        print_json(judged.judgement.to_json())
     else:
         _print(judged)
     raise typer.Exit(judged.judgement.exit_code)
@@ -121,7 +116,7 @@ def _claims(names: str | None) -> "frozenset[Guarantee] | None":
 def _policy(file: Path | None) -> "Policy | None":
     import msgspec
 
-    from scenarios.judging import NothingToJudge
+    from scenarios.errors import NothingToJudge
     from scenarios.policy import policy_from
 
     if file is None:
@@ -140,14 +135,14 @@ def _check_cases(file: Path, as_json: bool) -> int:
     judged = read_cases(file)
     found = differences(judged)
     if as_json:
-        _echo_json({"cases": len(judged), "differences": msgspec.to_builtins(found)})
+        print_json({"cases": len(judged), "differences": msgspec.to_builtins(found)})
     else:
         for one in found:
             typer.echo(
                 f"{one.case}: {one.promise}: expected {dict(one.expected)}, is {dict(one.actual)} ({one.reason})"
             )
         typer.echo(f"{len(judged)} cases, {len(found)} differences")
-    return 1 if found else 0
+    return EXIT_BROKEN if found else EXIT_HELD
 
 
 def _tell(judged: "Judged", witness: str, as_json: bool) -> None:
@@ -157,7 +152,7 @@ def _tell(judged: "Judged", witness: str, as_json: bool) -> None:
 
     steps = journey(judged.recorded.history, witness)
     if as_json:
-        _echo_json({"witness": witness, "journey": msgspec.to_builtins(steps)})
+        print_json({"witness": witness, "journey": msgspec.to_builtins(steps)})
         return
     if not steps:
         typer.echo(f"the history says nothing of {witness!r}")
@@ -211,13 +206,12 @@ def _table(title: str, verdicts: "Sequence[Verdict]") -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    colours = {"held": "green", "broken": "bold red", "unknown": "yellow"}
     table = Table(box=None, pad_edge=False)
     for heading in (title, "verdict", "why"):
         table.add_column(heading, justify="left", overflow="fold")
     for verdict in verdicts:
         table.add_row(
-            verdict.guarantee.value, Text(verdict.ruling.value, colours[verdict.ruling]), Text(verdict.reason)
+            verdict.guarantee.value, Text(verdict.ruling.value, STYLE_OF_RULING[verdict.ruling]), Text(verdict.reason)
         )
     return table
 
@@ -231,9 +225,3 @@ def _print_account(terminal: "Console", judgement: "Judgement") -> None:
     terminal.print(f"repeated attempts by cause: {repeats or 'none'}")
     for promise, words in judgement.bounds.items():
         terminal.print(f"  {promise}: {words}")
-
-
-def _echo_json(content: object) -> None:
-    import msgspec
-
-    typer.echo(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())

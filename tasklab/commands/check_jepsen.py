@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 import typer
 
+from scenarios.errors import NothingToJudge
 from scenarios.jepsen.calls import MODELS, calls_of
 from scenarios.jepsen.checkers import CHECKERS
 from scenarios.jepsen.operations import MalformedHistory, Operation, operations_from, read_operations
 from scenarios.jepsen.verdicts import JepsenJudgement, judge_jepsen
-from scenarios.judging import NothingToJudge
-from tasklab.commands.check_objects import echo_json, judge_calls, print_said
+from tasklab.commands.check_objects import judge_calls, print_said
+from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, print_json
 
 
 def check_jepsen(file: Path, *, model: str | None, time_limit_s: float, as_json: bool) -> int:
@@ -31,7 +32,7 @@ def check_jepsen(file: Path, *, model: str | None, time_limit_s: float, as_json:
     except OSError as error:
         raise NothingToJudge(f"{file} cannot be read: {error.strerror or error}") from error
     except MalformedHistory as error:
-        said = {"valid": "unknown", "verdicts": {}, "malformed": [f"{file.name}: {error}"], "exit_code": 3}
+        said = {"valid": "unknown", "verdicts": {}, "malformed": [f"{file.name}: {error}"], "exit_code": EXIT_UNKNOWN}
     print_said(said, as_json=as_json)
     return int(str(said["exit_code"]))
 
@@ -51,12 +52,12 @@ def check_jepsen_cases(file: Path, *, as_json: bool) -> int:
         if judgement.result.get(field) != expected[field]
     ]
     if as_json:
-        echo_json({"cases": len(judged), "differences": differences})
+        print_json({"cases": len(judged), "differences": differences})
     else:
         for one in differences:
             typer.echo(f"{one['case']}: {one['field']}: expected {one['expected']}, is {one['actual']}")
         typer.echo(f"{len(judged)} cases, {len(differences)} differences")
-    return 1 if differences else 0
+    return EXIT_BROKEN if differences else EXIT_HELD
 
 
 def _judge_case(case: Mapping[str, Any]) -> JepsenJudgement:

@@ -4,15 +4,13 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
 import typer
 
 from scenarios.history import History
 from scenarios.linearizability import Call, Model, linearizable
 from scenarios.objects import OBJECTS
-from scenarios.verdict import Ruling
-
-EXIT_CODES = {Ruling.HELD: 0, Ruling.BROKEN: 1, Ruling.UNKNOWN: 3}
+from scenarios.verdict import Ruling, exit_code_of
+from tasklab.commands.output import print_json
 
 
 def check_objects(history: History, name: str, *, time_limit_s: float, as_json: bool) -> int:
@@ -43,14 +41,14 @@ def judge_calls(calls: Iterable[Call], model: Model, *, name: str, time_limit_s:
         "calls": len(called),
         "tried": answer.tried,
         "verdicts": {"linearizable": verdict},
-        "exit_code": EXIT_CODES[ruling],
+        "exit_code": exit_code_of([ruling]),
     }
 
 
 def print_said(said: Mapping[str, Any], *, as_json: bool) -> None:
     """As JSON, or in a line a verdict."""
     if as_json:
-        echo_json(said)
+        print_json(said)
         return
     for place in said.get("malformed", ()):
         typer.echo(f"malformed: {place}")
@@ -58,8 +56,3 @@ def print_said(said: Mapping[str, Any], *, as_json: bool) -> None:
     typer.echo(f"{said.get('checker', 'no checker')}: {valid}")
     for name, verdict in said["verdicts"].items():
         typer.echo(f"{name:<24}{verdict['verdict']:<9}{' '.join(verdict['witnesses'])}  {verdict['reason']}")
-
-
-def echo_json(content: object) -> None:
-    """JSON that a person can read, too."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())

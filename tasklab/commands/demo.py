@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasklab.commands.demo_simulated import open_with_simulator, print_opening
-from tasklab.commands.output import STYLE_OF_EXIT, Progress, console, explained, worst
-from tasklab.commands.run import SEED_MAX, Judged, default_place, print_json, run_one, say_started
+from tasklab.commands.output import (
+    EXIT_BROKEN,
+    EXIT_HELD,
+    EXIT_UNKNOWN,
+    STYLE_OF_EXIT,
+    Progress,
+    console,
+    explained,
+    worst,
+)
+from tasklab.commands.run import SEED_MAX, Judged, default_place, print_runs_json, run_one, say_started
 from tasklab.commands.worlds import EnvironmentName, make_environment
 
 if TYPE_CHECKING:
@@ -17,7 +26,7 @@ if TYPE_CHECKING:
 
 EMBEDDED_SCENARIOS = ("worker_killed_after_effect", "lease_expires")
 SYSTEMS = ("reference", "naive")
-WORDS = {0: "held", 1: "BROKEN", 3: "unknown"}
+WORDS = {EXIT_HELD: "held", EXIT_BROKEN: "BROKEN", EXIT_UNKNOWN: "unknown"}
 
 
 def demo(
@@ -52,7 +61,7 @@ def demo(
             judged += _run_all(EnvironmentName.LOCAL, systems, scenario_names(), seed, place, say)
         report = _report(judged, place)
     if as_json:
-        print_json(judged, simulated=opening.to_json())
+        print_runs_json(judged, simulated=opening.to_json())
     else:
         _print(judged, report, missing)
     raise typer.Exit(worst((opening.exit_code, *(one.exit_code for one in judged if one.system == "reference"))))

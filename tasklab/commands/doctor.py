@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_HELD, EXIT_UNKNOWN, console
+from tasklab.commands.output import EXIT_HELD, EXIT_UNKNOWN, console, print_json
 
 MEND = "make services"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -25,11 +25,9 @@ def doctor(
     rows.append(_browser())
     missing = [name for name, _, path, _ in rows if not path]
     if as_json:
-        import msgspec
-
         entries = [dict(zip(("name", "used_for", "path", "version"), row, strict=True)) for row in rows]
         document = {"programs": entries, "missing": missing, "mend": MEND if missing else None}
-        print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        print_json(document)
     else:
         _print(rows, missing)
     raise typer.Exit(EXIT_UNKNOWN if missing else EXIT_HELD)

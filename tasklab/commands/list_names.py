@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tasklab.commands.output import console
+from tasklab.commands.output import console, print_json
 
 
 class Kind(StrEnum):
@@ -25,9 +25,7 @@ def list_names(
     """List scenarios, systems, faults, guarantees or mutants, with a sentence each."""
     entries = _ENTRIES[kind]()
     if as_json:
-        import msgspec
-
-        print(msgspec.json.format(msgspec.json.encode([{"name": n, "says": s} for n, s in entries]), indent=2).decode())
+        print_json([{"name": name, "says": says} for name, says in entries])
         return
     from rich.table import Table
     from rich.text import Text

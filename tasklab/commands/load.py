@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_UNKNOWN, EXIT_USAGE, Progress, console, explained, fail
+from tasklab.commands.output import EXIT_UNKNOWN, EXIT_USAGE, Progress, console, explained, fail, print_json
 from tasklab.commands.run import SEED_MAX, Judged, default_place, print_judged, say_started
 from tasklab.commands.worlds import EnvironmentName, make_environment
 
@@ -181,7 +181,7 @@ def _print_json(judged: Judged, figures: "LoadFigures") -> None:
     import msgspec
 
     document = {"runs": [{**judged.to_json(), "load": msgspec.to_builtins(figures)}], "exit_code": judged.exit_code}
-    print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+    print_json(document)
 
 
 def _print_figures(figures: "LoadFigures") -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, Progress, console, explained
+from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, Progress, console, explained, print_json
 from tasklab.commands.run import SEED_MAX
 from tasklab.commands.story import print_story
 
@@ -43,7 +43,7 @@ def mutants(
             if not as_json:
                 _print_one(finding, told)
     if as_json:
-        _print_json(findings)
+        print_json({"mutants": findings})
     else:
         _print_all(findings)
     raise typer.Exit(EXIT_HELD if all(finding.found for finding in findings) else EXIT_BROKEN)
@@ -104,9 +104,3 @@ def _print_all(findings: "list[Finding]") -> None:
         by = Text(finding.by, style="green") if finding.by else Text("NOT FOUND", style="red")
         table.add_row(finding.name, by, str(finding.seeds), f"{finding.seconds:.1f}", str(finding.steps or "–"))
     console().print(table)
-
-
-def _print_json(findings: "list[Finding]") -> None:
-    import msgspec
-
-    print(msgspec.json.format(msgspec.json.encode({"mutants": findings}), indent=2).decode())

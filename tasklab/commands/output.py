@@ -4,19 +4,29 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
+
+from scenarios.verdict import EXIT_BROKEN as EXIT_BROKEN
+from scenarios.verdict import EXIT_HELD as EXIT_HELD
+from scenarios.verdict import EXIT_UNKNOWN as EXIT_UNKNOWN
+from scenarios.verdict import Ruling
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-EXIT_HELD, EXIT_BROKEN, EXIT_USAGE, EXIT_UNKNOWN = 0, 1, 2, 3
+EXIT_USAGE = 2
 
 PIPE_COLUMNS = 10_000
 """A pipe has no width: what is read by a program, or kept as a file, is folded nowhere."""
 
-STYLE_OF_EXIT = {EXIT_HELD: "green", EXIT_BROKEN: "red", EXIT_UNKNOWN: "yellow"}
+STYLE_OF_RULING = {Ruling.HELD: "green", Ruling.BROKEN: "bold red", Ruling.UNKNOWN: "yellow"}
+STYLE_OF_EXIT = {
+    EXIT_HELD: STYLE_OF_RULING[Ruling.HELD],
+    EXIT_BROKEN: STYLE_OF_RULING[Ruling.BROKEN],
+    EXIT_UNKNOWN: STYLE_OF_RULING[Ruling.UNKNOWN],
+}
 
 
 def worst(codes: Iterable[int]) -> int:
@@ -36,6 +46,13 @@ def console() -> "Console":
     return Console(width=width, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
+def print_json(value: object) -> None:
+    """A result as JSON that a person can read, too."""
+    import msgspec
+
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
 class Progress:
     """Says on standard error what is going on, with the seconds since it began; standard output is for results."""
 
@@ -51,21 +68,20 @@ class Progress:
 def explained() -> Iterator[None]:
     """Turns what the caller got wrong into one sentence and exit code 2, what the lab could not do into exit code 3."""
     from chaos.errors import ChaosError
-    from scenarios.errors import NotApplicable, RunFailed, UnknownName, WrongUsage
-    from tasklab.commands.worlds import NoUrls
+    from scenarios.errors import ScenarioError, WrongUsage
 
     try:
         yield
-    except (UnknownName, WrongUsage, NoUrls) as error:
+    except WrongUsage as error:
         fail(str(error), EXIT_USAGE)
-    except (ChaosError, NotApplicable, RunFailed) as error:
+    except (ChaosError, ScenarioError) as error:
         fail(f"unknown: {error}", EXIT_UNKNOWN)
     except KeyboardInterrupt:
         print("tasklab: interrupted; everything that was started has been ended", file=sys.stderr)
         raise
 
 
-def fail(why: str, code: int) -> None:
+def fail(why: str, code: int) -> NoReturn:
     """End with one sentence on standard error."""
     print(f"tasklab: {why}", file=sys.stderr)
     raise typer.Exit(code)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasklab.commands.output import explained
-from tasklab.commands.run import Judged, default_place, print_json, print_judged
+from tasklab.commands.run import Judged, default_place, print_judged, print_runs_json
 from tasklab.commands.story import print_story
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def replay(
         report = write_report([directory], directory / REPORT_FILE)
     judged = Judged(plan.scenario, system, "simulated", plan.seed, directory, report, judgement)
     if as_json:
-        print_json([judged])
+        print_runs_json([judged])
     else:
         print_judged(judged)
         if turns:

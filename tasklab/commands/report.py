@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_USAGE
+from tasklab.commands.output import EXIT_USAGE, explained, fail, print_json
 
 if TYPE_CHECKING:
     from reports.build import Section
@@ -34,27 +34,24 @@ def report(
     """
     # Here and not above: templates and decoders are for this command alone, and `tasklab --help` should not wait for them.
     from reports.build import render, sections_of
-    from reports.reading import NotARun
     from scenarios.rundir import REPORT_FILE, write_whole
 
-    try:
+    with explained():
         sections = sections_of(run_directories)
         file = out or (sections[0].run.path if len(sections) == 1 else Path()) / REPORT_FILE
-        write_whole(file, render(sections).encode("utf-8", errors="replace"))
-    except (NotARun, OSError) as error:
-        typer.echo(f"tasklab report: {error}", err=True)
-        raise typer.Exit(EXIT_USAGE) from error
-    typer.echo(_as_json(file, sections) if as_json else _as_text(file, sections))
+        try:
+            write_whole(file, render(sections).encode("utf-8", errors="replace"))
+        except OSError as error:
+            fail(f"{file} cannot be written: {error.strerror or error}", EXIT_USAGE)
+    if as_json:
+        _print_json(file, sections)
+    else:
+        for section in sections:
+            typer.echo(f"{section.overall.ruling}: {section.overall.sentence}")
+        typer.echo(file)
 
 
-def _as_text(file: Path, sections: Sequence["Section"]) -> str:
-    said = [f"{section.overall.ruling}: {section.overall.sentence}" for section in sections]
-    return "\n".join([*said, str(file)])
-
-
-def _as_json(file: Path, sections: Sequence["Section"]) -> str:
-    import msgspec
-
+def _print_json(file: Path, sections: Sequence["Section"]) -> None:
     runs = [
         {
             "directory": str(section.run.path),
@@ -66,4 +63,4 @@ def _as_json(file: Path, sections: Sequence["Section"]) -> str:
         }
         for section in sections
     ]
-    return msgspec.json.format(msgspec.json.encode({"report": str(file), "runs": runs}), indent=2).decode()
+    print_json({"report": str(file), "runs": runs})

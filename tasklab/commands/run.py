@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasklab.commands.output import (
+    EXIT_BROKEN,
+    EXIT_HELD,
     EXIT_UNKNOWN,
     STYLE_OF_EXIT,
+    STYLE_OF_RULING,
     Progress,
     console,
     explained,
+    print_json,
     worst,
 )
 from tasklab.commands.worlds import EnvironmentName, WorldName, make_environment
@@ -30,11 +34,10 @@ if TYPE_CHECKING:
 
 SEED_MAX = 2**31 - 1
 
-STYLE_OF_RULING = {"held": "green", "broken": "red", "unknown": "yellow"}
 SENTENCES = {
-    0: "every claimed promise held",
-    1: "a claimed promise is broken",
-    3: "unknown: the lab could not tell",
+    EXIT_HELD: "every claimed promise held",
+    EXIT_BROKEN: "a claimed promise is broken",
+    EXIT_UNKNOWN: "unknown: the lab could not tell",
 }
 
 
@@ -133,7 +136,7 @@ def run(
                     for scenario, name in named
                 ]
     if as_json:
-        print_json(judged)
+        print_runs_json(judged)
     else:
         for one in judged:
             print_judged(one)
@@ -222,13 +225,10 @@ def run_simulated(
     return Judged(scenario.name, plugin.name, environment, seed, directory, report, judgement)
 
 
-def print_json(judged: list[Judged], **more: object) -> None:
+def print_runs_json(judged: list[Judged], **more: object) -> None:
     """All runs as one document, with whatever else belongs to it."""
-    import msgspec
-
     exit_code = worst(one.exit_code for one in judged)
-    document = {"runs": [one.to_json() for one in judged], **more, "exit_code": exit_code}
-    print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+    print_json({"runs": [one.to_json() for one in judged], **more, "exit_code": exit_code})
 
 
 def print_judged(one: Judged) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasklab.commands.campaign_line import shown
-from tasklab.commands.output import STYLE_OF_EXIT, Progress, console, explained
+from tasklab.commands.output import EXIT_HELD, STYLE_OF_EXIT, Progress, console, explained
 from tasklab.commands.story import print_story
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _print(tally: "Tally", rows: "list[Row]", told: "list[tuple[Row, Told]]", to
 
 
 def _verdict(tally: "Tally") -> str:
-    if tally.exit_code == 0:
+    if tally.exit_code == EXIT_HELD:
         return f"every claimed promise held in every world; alarms: {tally.silence}"
     if tally.broken:
         return f"a claimed promise is broken in {len(tally.broken)} of {tally.worlds} worlds"

@@ -4,6 +4,8 @@ import os
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from scenarios.errors import WrongUsage
+
 URL_VARIABLES = {
     "mysql_url": "TASKLAB_MYSQL_URL",
     "redis_url": "TASKLAB_REDIS_URL",
@@ -55,7 +57,7 @@ def _given_urls() -> dict[str, Any]:
     return given
 
 
-class NoUrls(ValueError):
+class NoUrls(WrongUsage):
     """The environment `external` was asked for, and nobody said where it is."""
 
     def __init__(self) -> None:

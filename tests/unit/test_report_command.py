@@ -48,9 +48,12 @@ def test_the_report_of_several_runs_goes_where_it_is_told(app: typer.Typer, tmp_
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["{}/nowhere"], "tasklab report: {}/nowhere does not exist"),
-        (["{}"], "tasklab report: {} holds no run: there is no run.json in it"),
-        (["{}/run", "--out", "{}/no/such/place.html"], "tasklab report: [Errno 2] No such file or directory"),
+        (["{}/nowhere"], "tasklab: {}/nowhere does not exist"),
+        (["{}"], "tasklab: {} holds no run: there is no run.json in it"),
+        (
+            ["{}/run", "--out", "{}/no/such/place.html"],
+            "tasklab: {}/no/such/place.html cannot be written: No such file or directory",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line_and_ends_with_2(

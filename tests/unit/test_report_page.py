@@ -268,7 +268,7 @@ def test_writing_replaces_an_older_report_and_leaves_nothing_beside_it(tmp_path:
     assert list(out.parent.iterdir()) == [out]
 
 
-def test_reports_import_of_scenarios_only_what_a_run_directory_is_made_of() -> None:
+def test_reports_import_of_scenarios_only_what_a_run_directory_is_made_of_and_the_tree_of_errors() -> None:
     modules = Path(reports.__file__).parent.glob("*.py")
     imports = [
         node for file in modules for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom)
@@ -276,4 +276,4 @@ def test_reports_import_of_scenarios_only_what_a_run_directory_is_made_of() -> N
 
     imported = {node.module for node in imports if node.module and node.module.startswith("scenarios")}
 
-    assert imported == {f"scenarios.{name}" for name in ("history", "verdict", "guarantees", "rundir")}
+    assert imported == {f"scenarios.{name}" for name in ("errors", "guarantees", "history", "rundir", "verdict")}
