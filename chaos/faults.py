@@ -61,14 +61,15 @@ class WithholdConfirm:
 class DegradeNetwork:
     """Toxiproxy toxics on the link from `process` to `service`; heals when they are removed and a round trip is clean.
 
-    `kind`: `delay` (value_ms added each way), `blackhole` (nothing passes, connections stay open), `reset` (RST after value_ms),
-    `slow` (value_kb_s of bandwidth), `refuse` (nobody listens). The names say what the peer sees, not what the tool calls it.
+    `kind` says what the peer sees, not what the tool calls it, and decides the unit of `value`: `delay` (so many milliseconds are
+    added each way), `reset` (RST after so many milliseconds), `slow` (so many kilobytes a second each way), `blackhole` (nothing passes,
+    connections stay open) and `refuse` (nobody listens), which take none.
     """
 
     process: str
     service: str
     kind: str
-    value: float = 0.0
+    value: float = 0.0  # ms or kB/s, by kind
 
 
 Fault = KillProcess | PauseProcess | KillService | FailOverRedis | SwallowAck | WithholdConfirm | DegradeNetwork
