@@ -10,7 +10,7 @@ from typing import Any
 from pika.channel import Channel
 from pika.spec import Basic, BasicProperties
 
-from reference_impl.adapters.amqp_link import Link, LinkChannel, parameters_of, settle
+from reference_impl.adapters.amqp_connection import AmqpChannel, AmqpConnection, parameters_of, settle
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable
 from reference_impl.ports import Delivery, Message, PublishOutcome, Topology
 
@@ -20,10 +20,10 @@ PERSISTENT = 2
 class RabbitPublisher:
     """A channel with publisher confirms; all confirms of a batch are awaited together. For one thread at a time."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, connection: AmqpConnection) -> None:
         self._batch: _Batch | None = None
         self._published = 0
-        self._channel = LinkChannel(link)
+        self._channel = AmqpChannel(connection)
         self._channel.ask(lambda amqp, done: amqp.confirm_delivery(self._on_confirm, callback=done))
         self._channel.submit(lambda amqp: amqp.add_on_return_callback(self._on_return))
 
@@ -96,9 +96,11 @@ class _Batch:
 class RabbitConsumer:
     """A channel that consumes one queue; deliveries wait here, at most `prefetch` of them. For one thread at a time."""
 
-    def __init__(self, link: Link, queue_name: str, *, prefetch: int) -> None:
+    def __init__(self, connection: AmqpConnection, queue_name: str, *, prefetch: int) -> None:
         self._inbox: queue.SimpleQueue[Delivery | None] = queue.SimpleQueue()
-        self._channel = LinkChannel(link, on_end=lambda: self._inbox.put(None))  # wakes whoever waits in `receive`
+        self._channel = AmqpChannel(
+            connection, on_end=lambda: self._inbox.put(None)
+        )  # wakes whoever waits in `receive`
         self._channel.submit(lambda amqp: amqp.add_on_cancel_callback(lambda _: self._on_cancelled()))
         self._channel.ask(lambda amqp, done: amqp.basic_qos(prefetch_count=prefetch, callback=done))
         self._channel.ask(lambda amqp, done: amqp.basic_consume(queue_name, self._on_message, callback=done))
@@ -147,7 +149,7 @@ class RabbitBroker:
         self._name = name
         self._io_timeout_s = io_timeout_s
         self._lock = threading.Lock()
-        self._link: Link | None = None
+        self._connection: AmqpConnection | None = None
         self._failures = 0
         self._last_failure = ""
         self._closed = False
@@ -172,12 +174,12 @@ class RabbitBroker:
     def open_publisher(self) -> RabbitPublisher:
         """See ports.Broker."""
         with _unavailable():
-            return RabbitPublisher(self._open_link())
+            return RabbitPublisher(self._open_connection())
 
     def open_consumer(self, queue: str, *, prefetch: int) -> RabbitConsumer:
         """See ports.Broker."""
         with _unavailable():
-            return RabbitConsumer(self._open_link(), queue, prefetch=prefetch)
+            return RabbitConsumer(self._open_connection(), queue, prefetch=prefetch)
 
     def depth(self, queue: str) -> int:
         """See ports.Broker."""
@@ -189,38 +191,38 @@ class RabbitBroker:
         """See ports.Broker. Whoever still wants to use it is told that it is unavailable."""
         self._closed = True  # before the lock: whoever waits for it must not begin to connect
         with self._lock:
-            if self._link is not None:
-                self._link.close()
+            if self._connection is not None:
+                self._connection.close()
 
-    def _open_link(self) -> Link:
+    def _open_connection(self) -> AmqpConnection:
         """The connection; where one thread's attempt to connect fails, it has failed for all who waited for it."""
         failures = self._failures
         with self._lock:
             if self._closed:
                 raise BrokerUnavailable("it was closed on our side")
-            if self._link is not None and self._link.is_open:
-                return self._link
+            if self._connection is not None and self._connection.is_open:
+                return self._connection
             if self._failures != failures:
                 raise BrokerUnavailable(self._last_failure)
             try:
-                self._link = Link(self._parameters, self._name, io_timeout_s=self._io_timeout_s)
+                self._connection = AmqpConnection(self._parameters, self._name, io_timeout_s=self._io_timeout_s)
             except BrokerUnavailable as error:
                 self._failures += 1
                 self._last_failure = error.why
                 raise
-            return self._link
+            return self._connection
 
     @contextlib.contextmanager
-    def _channel(self) -> Iterator[LinkChannel]:
+    def _channel(self) -> Iterator[AmqpChannel]:
         with _unavailable():
-            channel = LinkChannel(self._open_link())
+            channel = AmqpChannel(self._open_connection())
             try:
                 yield channel
             finally:
                 channel.close()
 
 
-def _declare(channel: LinkChannel, name: str, **options: Any) -> Any:
+def _declare(channel: AmqpChannel, name: str, **options: Any) -> Any:
     return channel.ask(lambda amqp, done: amqp.queue_declare(name, callback=done, **options))
 
 

@@ -304,7 +304,7 @@ def test_a_driving_thread_that_breaks_is_a_lost_connection_to_everybody(broker: 
     def break_it() -> None:
         raise ZeroDivisionError("a bug")
 
-    broker._open_link().submit(break_it)
+    broker._open_connection().submit(break_it)
 
     with pytest.raises(BrokerConnectionLost, match="a bug"):
         consumer.receive(timeout_s=FOR_EVER_S)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_impl.adapters import rabbitmq
-from reference_impl.adapters.amqp_link import Answers, Link, LinkChannel
+from reference_impl.adapters.amqp_connection import AmqpChannel, AmqpConnection, Answers
 from reference_impl.adapters.rabbitmq import RabbitBroker, _Batch
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable
 from reference_impl.ports import PublishOutcome, Topology
@@ -81,7 +81,7 @@ def test_an_attempt_to_connect_that_fails_has_failed_for_all_who_waited_for_it(
     attempts: list[threading.Event] = []
     first_attempt = threading.Event()
 
-    class Link:
+    class AmqpConnection:
         def __init__(self, url: str, name: str, *, io_timeout_s: float) -> None:
             fails = threading.Event()
             attempts.append(fails)
@@ -90,7 +90,7 @@ def test_an_attempt_to_connect_that_fails_has_failed_for_all_who_waited_for_it(
             raise BrokerUnavailable("refused")
 
     broker = broker_at(1)
-    monkeypatch.setattr(rabbitmq, "Link", Link)
+    monkeypatch.setattr(rabbitmq, "AmqpConnection", AmqpConnection)
     lock = WatchedLock(expected=3)
     monkeypatch.setattr(broker, "_lock", lock)
     told: list[str] = []
@@ -169,20 +169,20 @@ def test_each_message_has_the_outcome_that_the_broker_gave_it_and_no_other(
 
 def test_whoever_uses_a_channel_learns_of_a_lost_connection_even_where_the_driver_does_not_say() -> None:
     """A driving thread that broke in the middle of the driver's own work: nobody may go on waiting for messages."""
-    link = Link.__new__(Link)
-    link._answers = Answers()
-    channel = LinkChannel.__new__(LinkChannel)
+    connection = AmqpConnection.__new__(AmqpConnection)
+    connection._answers = Answers()
+    channel = AmqpChannel.__new__(AmqpChannel)
     channel._answers = Answers()
     ended: list[str] = []
     channel._on_end = lambda: ended.append("ended")
-    link._channels = {channel}
+    connection._channels = {channel}
     answer = channel.expect()
 
-    link._lose(ZeroDivisionError("a bug"))
+    connection._lose(ZeroDivisionError("a bug"))
 
     assert ended == ["ended"]
     with pytest.raises(BrokerConnectionLost, match="a bug"):
         answer.result(0)
     with pytest.raises(BrokerConnectionLost, match="a bug"):
         channel.check()
-    assert not link.is_open
+    assert not connection.is_open

@@ -77,7 +77,7 @@ class Answers:
         return True
 
 
-class Link:
+class AmqpConnection:
     """An open connection; never reopened: whoever finds it broken makes another."""
 
     def __init__(self, parameters: pika.URLParameters, name: str, *, io_timeout_s: float) -> None:
@@ -88,7 +88,7 @@ class Link:
         """
         self.io_timeout_s = io_timeout_s
         self._answers = Answers()
-        self._channels: set[LinkChannel] = set()  # of the driving thread alone
+        self._channels: set[AmqpChannel] = set()  # of the driving thread alone
         opened = self._answers.expect()
         self._connection = pika.SelectConnection(
             parameters,
@@ -128,7 +128,7 @@ class Link:
 
         self._connection.ioloop.add_callback_threadsafe(guarded)
 
-    def open_on_thread(self, channel: "LinkChannel", on_open: Callable[[Channel], None]) -> Channel:
+    def open_on_thread(self, channel: "AmqpChannel", on_open: Callable[[Channel], None]) -> Channel:
         """On the driving thread only: begin to open a channel that shares this connection's end."""
         opening: Channel = self._connection.channel(on_open_callback=on_open)
         self._channels.add(channel)
@@ -155,7 +155,7 @@ class Link:
         if not (self._connection.is_closing or self._connection.is_closed):
             self._connection.close()
 
-    def _close_one(self, channel: "LinkChannel", reason: Exception) -> None:
+    def _close_one(self, channel: "AmqpChannel", reason: Exception) -> None:
         self._channels.discard(channel)
         channel.end(repr(reason))
 
@@ -182,21 +182,21 @@ class Link:
             channel.end(why)
 
 
-class LinkChannel:
-    """A channel of a link. `on_end` is called on the driving thread, once, when it is no good any more, for whatever reason."""
+class AmqpChannel:
+    """A channel of a connection. `on_end` is called on the driving thread, once, when it is no good any more, for whatever reason."""
 
-    def __init__(self, link: Link, *, on_end: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, connection: AmqpConnection, *, on_end: Callable[[], None] = lambda: None) -> None:
         """Open it.
 
         Raises:
             BrokerConnectionLost: the connection is gone; if only because the broker did not answer in time.
         """
-        self._link = link
+        self._connection = connection
         self._on_end = on_end
         self._answers = Answers()
         self._amqp: Channel | None = None
         opened = self._answers.expect()
-        link.submit(lambda: self._open(opened))
+        connection.submit(lambda: self._open(opened))
         self._await_answer(opened)
 
     @property
@@ -219,7 +219,7 @@ class LinkChannel:
             except pika.exceptions.AMQPError as error:
                 fail(answer, repr(error))
 
-        self._link.submit(begin)
+        self._connection.submit(begin)
         return self._await_answer(answer)
 
     def expect(self) -> Future[Any]:
@@ -241,7 +241,7 @@ class LinkChannel:
             BrokerConnectionLost: the channel or the connection is gone.
         """
         self.check()
-        self._link.submit(lambda: action(self.amqp))
+        self._connection.submit(lambda: action(self.amqp))
 
     def check(self) -> None:
         """Nothing, while the channel is there.
@@ -259,7 +259,7 @@ class LinkChannel:
     def close(self) -> None:
         """Let go of it: what was not acknowledged goes back to the queue. Never raises."""
         with contextlib.suppress(BrokerConnectionLost):
-            self._link.submit(self._close_on_thread)
+            self._connection.submit(self._close_on_thread)
 
     def _await_answer(self, answer: Future[Any]) -> Any:
         """What the broker answers; one that does not is given up, channel, connection and all.
@@ -267,15 +267,15 @@ class LinkChannel:
         Else what was asked for may still come about: a consumer that nobody listens to, and that holds messages.
         """
         try:
-            return self._answers.wait(answer, self._link.io_timeout_s)
+            return self._answers.wait(answer, self._connection.io_timeout_s)
         except BrokerConnectionLost as error:
             if not answer.done():
-                self._link.abandon(error.why)
+                self._connection.abandon(error.why)
             raise
 
     def _open(self, opened: Future[Any]) -> None:
         try:
-            self._amqp = self._link.open_on_thread(self, lambda _: settle(opened, None))
+            self._amqp = self._connection.open_on_thread(self, lambda _: settle(opened, None))
         except pika.exceptions.AMQPError as error:
             self.end(repr(error))
 
