@@ -16,7 +16,7 @@ from tasklab.commands.output import (
     explained,
     worst,
 )
-from tasklab.commands.run import SEED_MAX, Judged, default_place, print_runs_json, run_one, say_started
+from tasklab.commands.run import SEED_MAX, JudgedRun, default_place, print_runs_json, run_one, say_started
 from tasklab.commands.worlds import EnvironmentName, make_environment
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _run_all(
     seed: int,
     place: Path,
     say: Progress,
-) -> list[Judged]:
+) -> list[JudgedRun]:
     from scenarios.lookup import find_scenario
 
     with make_environment(environment, systems[0]) as world:
@@ -86,14 +86,14 @@ def _run_all(
         ]
 
 
-def _report(judged: list[Judged], place: Path) -> Path:
+def _report(judged: list[JudgedRun], place: Path) -> Path:
     """One file with all runs side by side."""
     from reports.build import write_report
 
     return write_report([one.directory for one in judged if one.directory is not None], place / "report.html")
 
 
-def _print(judged: list[Judged], report: Path, missing: list[str]) -> None:
+def _print(judged: list[JudgedRun], report: Path, missing: list[str]) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -111,7 +111,7 @@ def _print(judged: list[Judged], report: Path, missing: list[str]) -> None:
     terminal.print(Text(f"report: {report}"))
 
 
-def _cell(one: Judged | None) -> "Text":
+def _cell(one: JudgedRun | None) -> "Text":
     from rich.text import Text
 
     if one is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasklab.commands.output import EXIT_UNKNOWN, EXIT_USAGE, Progress, console, explained, fail, print_json
-from tasklab.commands.run import SEED_MAX, Judged, default_place, print_judged, say_started
+from tasklab.commands.run import SEED_MAX, JudgedRun, default_place, print_judged, say_started
 from tasklab.commands.worlds import EnvironmentName, make_environment
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def run_load(
     place: Path,
     repeat: str,
     say: Progress,
-) -> "tuple[Judged, LoadFigures]":
+) -> "tuple[JudgedRun, LoadFigures]":
     """One load in a started environment, judged and reported; its run directory is in `place`.
 
     Raises:
@@ -144,7 +144,7 @@ def run_load(
     _keep(directory, figures)
     judgement = judge_run(directory)
     report = write_report([directory.path], directory.path / REPORT_FILE)
-    return Judged(scenario.name, plugin.name, world.name, plan.seed, directory.path, report, judgement), figures
+    return JudgedRun(scenario.name, plugin.name, world.name, plan.seed, directory.path, report, judgement), figures
 
 
 def _check_port(port: int | None) -> None:
@@ -177,7 +177,7 @@ def _keep(directory: "RunDirectory", figures: "LoadFigures") -> None:
     directory.write_facts(facts)
 
 
-def _print_json(judged: Judged, figures: "LoadFigures") -> None:
+def _print_json(judged: JudgedRun, figures: "LoadFigures") -> None:
     import msgspec
 
     document = {"runs": [{**judged.to_json(), "load": msgspec.to_builtins(figures)}], "exit_code": judged.exit_code}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasklab.commands.output import explained
-from tasklab.commands.run import Judged, default_place, print_judged, print_runs_json
+from tasklab.commands.run import JudgedRun, default_place, print_judged, print_runs_json
 from tasklab.commands.story import print_story
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def replay(
         written = write_run(world, directory, system=system, repeat=f"tasklab replay {wanted}", steps=turns)
         judgement = judge_run(written)
         report = write_report([directory], directory / REPORT_FILE)
-    judged = Judged(plan.scenario, system, "simulated", plan.seed, directory, report, judgement)
+    judged = JudgedRun(plan.scenario, system, "simulated", plan.seed, directory, report, judgement)
     if as_json:
         print_runs_json([judged])
     else:

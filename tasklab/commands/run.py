@@ -42,7 +42,7 @@ SENTENCES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedRun:
     """A run that is over: where it is, and what the judges said; without a judgement it was not applicable, and `why` tells."""
 
     scenario: str
@@ -165,7 +165,7 @@ def run_one(
     seed: int,
     place: Path,
     say: Progress,
-) -> Judged:
+) -> JudgedRun:
     """One run, judged and reported; a scenario that has nothing to strike here is no run."""
     from reports.build import write_report
     from scenarios.errors import NotApplicable
@@ -182,10 +182,10 @@ def run_one(
         )
     except NotApplicable as error:
         say(f"  not applicable: {error}")
-        return Judged(scenario.name, plugin.name, world.name, seed, None, None, None, str(error))
+        return JudgedRun(scenario.name, plugin.name, world.name, seed, None, None, None, str(error))
     judgement = judge_run(finished)
     report = write_report([directory], directory / REPORT_FILE)
-    return Judged(scenario.name, plugin.name, world.name, seed, directory, report, judgement)
+    return JudgedRun(scenario.name, plugin.name, world.name, seed, directory, report, judgement)
 
 
 def run_simulated(
@@ -197,7 +197,7 @@ def run_simulated(
     seed: int,
     place: Path,
     say: Progress,
-) -> Judged:
+) -> JudgedRun:
     """One run in the simulated world, judged and reported; a system that brings no simulation is no run."""
     from reports.build import write_report
     from scenarios.errors import NotApplicable
@@ -215,23 +215,23 @@ def run_simulated(
         simulation = simulation_of(plugin)
     except NotApplicable as error:
         say(f"  not applicable: {error}")
-        return Judged(scenario.name, plugin.name, environment, seed, None, None, None, str(error))
+        return JudgedRun(scenario.name, plugin.name, environment, seed, None, None, None, str(error))
     world = simulate(world_of(scenario, seed, simulation.terms), simulation)
     say(f"  {world.virtual_s:.1f} virtual seconds in {world.steps} steps")
     directory = place / f"{scenario.name}-{plugin.name}-{seed}"
     written = write_run(world, directory, system=plugin.name, repeat=repeat, steps=[])
     judgement = judge_run(written)
     report = write_report([directory], directory / REPORT_FILE)
-    return Judged(scenario.name, plugin.name, environment, seed, directory, report, judgement)
+    return JudgedRun(scenario.name, plugin.name, environment, seed, directory, report, judgement)
 
 
-def print_runs_json(judged: list[Judged], **more: object) -> None:
+def print_runs_json(judged: list[JudgedRun], **more: object) -> None:
     """All runs as one document, with whatever else belongs to it."""
     exit_code = worst(one.exit_code for one in judged)
     print_json({"runs": [one.to_json() for one in judged], **more, "exit_code": exit_code})
 
 
-def print_judged(one: Judged) -> None:
+def print_judged(one: JudgedRun) -> None:
     """A run's verdicts as a table, with what a person does next."""
     from rich.table import Table
     from rich.text import Text
