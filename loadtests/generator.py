@@ -7,10 +7,10 @@ from pathlib import Path
 import gevent
 from gevent.pool import Group
 
-from loadtests.answers import Answer, answer_of, no_answer
 from loadtests.arrivals import LoadPlan, LoadTask, arrivals
 from loadtests.connections import Connections, NoAnswer, NotSent
 from loadtests.handing_over import HISTORY_FILE, HISTORY_NAME, Marks, write_marks
+from scenarios.http_answers import HttpAnswer, answer_of, no_answer
 from tasklab.tasklab_probe import Recorder
 
 TIMEOUT_S = 5.0
@@ -18,7 +18,7 @@ TIMEOUT_S = 5.0
 GIVE_UP_S = 3 * TIMEOUT_S
 """How long the last answers may take: each of connecting, sending and waiting has its time-out."""
 
-Told = Callable[[Answer, float], None]
+Told = Callable[[HttpAnswer, float], None]
 
 
 class Generator:
@@ -69,10 +69,10 @@ class Generator:
         body = {"user_id": task.user, "type": "probe", "payload": {"task": task.name, "work_s": task.work_s}}
         self._recorder.record("submit.invoke", **fields, planned_ns=due_ns)
         answer = self._ask(json.dumps(body).encode(), key=task.name)
-        self._recorder.record(f"submit.{answer.kind}", **fields, id=answer.id, detail=answer.detail)
+        self._recorder.record(f"submit.{answer.kind}", **fields, id=answer.text("id"), detail=answer.detail)
         self._told(answer, (self.now_ns() - due_ns) / 1e9)
 
-    def _ask(self, body: bytes, *, key: str) -> Answer:
+    def _ask(self, body: bytes, *, key: str) -> HttpAnswer:
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         try:
             response = self._connections.post("/tasks", body, headers)

@@ -15,11 +15,11 @@ from locust.env import Environment
 from locust.exception import StopUser
 from locust.web import WebUI
 
-from loadtests.answers import Answer
 from loadtests.arrivals import LoadPlan
 from loadtests.generator import Generator
 from loadtests.handing_over import read_live
 from loadtests.reliability import TAB, TAB_KEY, TABLE, rows
+from scenarios.http_answers import HttpAnswer
 
 FIGURES_PATH = "/stats/requests"
 
@@ -75,7 +75,7 @@ def _prepare(environment: Environment, **_: object) -> None:
 
 
 def _make_generator(environment: Environment, options: Namespace) -> Generator:
-    def told(answer: Answer, since_due_s: float) -> None:
+    def told(answer: HttpAnswer, since_due_s: float) -> None:
         """For Locust's own figures: they, too, count from the instant at which a task was due."""
         failure = None if answer.kind == "ok" else f"{answer.kind}: {answer.detail}"
         environment.events.request.fire(  # type: ignore[no-untyped-call]

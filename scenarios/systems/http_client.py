@@ -1,12 +1,16 @@
 """A client of a task system with an HTTP API of the reference's form. Never repeats a request; says what surely did not happen."""
 
+from dataclasses import replace
+
 import httpx
 
+from scenarios.http_answers import answer_of, no_answer
 from scenarios.system import Cancel, Operation, Outcome, ReadStatus, Submit
 
 TIMEOUT_S = 5.0
 
 SURELY_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+"""Of what goes wrong without an answer; behind all else the request may have been received."""
 
 
 class HttpClient:
@@ -19,11 +23,19 @@ class HttpClient:
         """See scenarios.system.Client."""
         try:
             response = self._send(operation)
-        except SURELY_NOT_SENT as error:
-            return Outcome("fail", detail=repr(error))
         except httpx.HTTPError as error:
-            return Outcome("info", detail=repr(error))
-        return _outcome(operation, response)
+            answer = no_answer(repr(error), definite=isinstance(error, SURELY_NOT_SENT))
+        else:
+            answer = answer_of(response.status_code, response.content)
+            if isinstance(operation, Cancel) and response.status_code == httpx.codes.ACCEPTED:
+                answer = replace(answer, kind="info")  # a cancellation that is only asked for
+        return Outcome(
+            answer.kind,
+            id=answer.text("id"),
+            state=answer.text("status"),
+            percent=_percent(answer.said.get("progress")),
+            detail=answer.detail,
+        )
 
     def close(self) -> None:
         """See scenarios.system.Client."""
@@ -47,31 +59,6 @@ class HttpClient:
                 return self._http.post(f"/tasks/{operation.id}/cancel")
 
 
-def _outcome(operation: Operation, response: httpx.Response) -> Outcome:
-    """2xx did it, but for a cancellation that is only asked for; 4xx did not; 5xx only if the answer says so."""
-    body = _json(response)
-    if response.is_success:
-        only_asked = isinstance(operation, Cancel) and response.status_code == httpx.codes.ACCEPTED
-        progress = body.get("progress") or {}
-        percent = progress.get("percent") if isinstance(progress, dict) else None
-        return Outcome(
-            "info" if only_asked else "ok",
-            id=_text(body.get("id")),
-            state=_text(body.get("status")),
-            percent=None if percent is None else float(percent),
-        )
-    detail = f"{response.status_code} {body.get('error', '')}"[:200]
-    surely_not = response.is_client_error or body.get("definite") is True
-    return Outcome("fail" if surely_not else "info", detail=detail)
-
-
-def _json(response: httpx.Response) -> dict[str, object]:
-    try:
-        body = response.json()
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {}
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+def _percent(progress: object) -> float | None:
+    percent = progress.get("percent") if isinstance(progress, dict) else None
+    return None if percent is None else float(percent)

@@ -1,4 +1,4 @@
-"""What a load test submits and when, what an HTTP answer says, and how a scenario's faults fit a load of another size."""
+"""What a load test submits and when, and how a scenario's faults fit a load of another size."""
 
 from collections import Counter
 
@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.faults import KillService, SwallowAck, WithholdConfirm
-from loadtests.answers import Answer, answer_of, no_answer
 from loadtests.arrivals import TASKS_PER_USER, WORK_LEAST_S, WORK_MOST_S, LoadPlan, arrivals
 from scenarios.lookup import find_scenario, scenario_names
 from scenarios.nemesis import plan as plan_of
@@ -50,29 +49,6 @@ def test_another_seed_gives_the_tasks_other_work() -> None:
     first, second = (LoadPlan(100, 1, seed) for seed in (1, 2))
 
     assert [task.work_s for task in arrivals(first)] != [task.work_s for task in arrivals(second)]
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "expected"),
-    [
-        (202, b'{"id": "t1"}', Answer("ok", id="t1")),
-        (202, b'{"id": 17}', Answer("ok", id="17")),
-        (200, b"not JSON", Answer("ok")),
-        (429, b'{"error": "too many"}', Answer("fail", detail="429 too many")),
-        (503, b'{"error": "no database", "definite": true}', Answer("fail", detail="503 no database")),
-        (503, b'{"error": "commit unknown", "definite": false}', Answer("info", detail="503 commit unknown")),
-        (500, b"Internal Server Error", Answer("info", detail="500 ")),
-        (502, b'["a list"]', Answer("info", detail="502 ")),
-        (302, b"", Answer("info", detail="302 ")),
-    ],
-)
-def test_only_what_surely_did_not_happen_is_a_failure(status: int, body: bytes, expected: Answer) -> None:
-    assert answer_of(status, body) == expected
-
-
-def test_no_answer_is_a_failure_only_where_nothing_was_sent() -> None:
-    assert no_answer("refused", definite=True) == Answer("fail", detail="refused")
-    assert no_answer("timed out", definite=False) == Answer("info", detail="timed out")
 
 
 def scenario(*strikes: Strike) -> Scenario:
