@@ -42,7 +42,7 @@ def take(runtime: Runtime, engine: Engine, task_id: str, *, lease_s: float) -> C
     task = transact(engine, lambda connection: store.claim(connection, task_id, owner=runtime.name, lease_s=lease_s))
     if task is None:
         return None
-    claim = Claim(task, runtime.name, task.fence, task.attempt, held_until_s=asked_s + lease_s)
+    claim = Claim(task, runtime.name, held_until_s=asked_s + lease_s)
     left_s = claim.held_until_s - runtime.clock.monotonic_s()
     if left_s <= 0:
         return None  # this process was away for longer than its lease: whoever sweeps next will end it

@@ -11,13 +11,12 @@ from reference_impl import outbox
 from reference_impl.errors import BrokerConnectionLost, BrokerError, BrokerUnavailable, DatabaseError
 from reference_impl.metrics import Metrics
 from reference_impl.outbox import OutboxRow
+from reference_impl.patience import PATIENCE_S, Waiting
 from reference_impl.ports import Broker, Message, Publisher, PublishOutcome, Runtime, Topology
 from reference_impl.transactions import transact
 
 log = structlog.get_logger()
 
-PATIENCE_S = 0.2
-"""Between two tries of something that another part of the world must first mend."""
 NOT_TAKEN_S = 2.0
 """How long a message that no queue takes gives way to the others."""
 
@@ -38,18 +37,15 @@ class Relay:
 
     def run(self) -> None:
         """Publish until it is time to end; a lost broker or database is waited for."""
-        told = ""
+        waiting = Waiting(self.runtime.stop, "relay waits for the broker")
         while not self.runtime.stop.requested:
             try:
                 self.broker.declare(self.topology)  # a broker that was killed may have forgotten a young queue
                 publisher = self.broker.open_publisher()
             except BrokerError as error:
-                if str(error) != told:  # several times a second, perhaps for hours: the log is for what is new
-                    told = str(error)
-                    log.warning("relay waits for the broker", why=told)
-                self.runtime.stop.wait(PATIENCE_S)
+                waiting.rest(error)
                 continue
-            told = ""
+            waiting.is_over()
             try:
                 self._publish_with(publisher)
             except BrokerError as error:
@@ -60,17 +56,14 @@ class Relay:
                 publisher.close()
 
     def _publish_with(self, publisher: Publisher) -> None:
-        told = ""
+        waiting = Waiting(self.runtime.stop, "relay waits for the database")
         while not self.runtime.stop.requested:
             try:
                 published = self.publish_batch(publisher)
             except DatabaseError as error:
-                if str(error) != told:
-                    told = str(error)
-                    log.warning("relay waits for the database", why=told)
-                self.runtime.stop.wait(PATIENCE_S)
+                waiting.rest(error)
                 continue
-            told = ""
+            waiting.is_over()
             if published == 0:
                 self.runtime.stop.wait(self.idle_s)
 

@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 class TaskState(enum.StrEnum):
@@ -85,8 +85,16 @@ class Claim:
 
     task: Task
     owner: str
-    fence: int
-    attempt: int
     held_until_s: float
     lost: bool = False
-    cancel_requested: bool = field(default=False)
+    cancel_requested: bool = False
+
+    @property
+    def fence(self) -> int:
+        """That the task got with the claim."""
+        return self.task.fence
+
+    @property
+    def attempt(self) -> int:
+        """The number that the task got with the claim."""
+        return self.task.attempt

@@ -13,6 +13,7 @@ from reference_impl.attempt import Attempt
 from reference_impl.errors import BrokerError, DatabaseError, PermanentFailure
 from reference_impl.lease import HeldClaims
 from reference_impl.metrics import Metrics
+from reference_impl.patience import PATIENCE_S, Waiting
 from reference_impl.ports import Broker, Cache, Consumer, Delivery, Handler, Runtime, Topology
 from reference_impl.retry import Failure, RetryPolicy, classify, delay_s
 from reference_impl.settlement import Settled
@@ -21,9 +22,6 @@ from reference_impl.task import Claim
 from reference_impl.transactions import transact
 
 log = structlog.get_logger()
-
-PATIENCE_S = 0.2
-"""Between two tries of something that another part of the world must first mend."""
 
 _TASK_ID = re.compile(r"[!-~]{1,36}")
 """What fits its column. What the database's driver cannot even encode would end the worker, and the next one that gets the message."""
@@ -57,18 +55,15 @@ class Worker:
 
     def run_slot(self) -> None:
         """Work through the queue, one task at a time, until it is time to end; a lost broker is waited for."""
-        told = ""
+        waiting = Waiting(self.runtime.stop, "worker waits for the broker")
         while not self.runtime.stop.requested:
             try:
                 self.broker.declare(self.topology)  # a broker that was killed may have forgotten a young queue
                 consumer = self.broker.open_consumer(self.topology.work_queue, prefetch=self.options.prefetch)
             except BrokerError as error:
-                if str(error) != told:  # several times a second, perhaps for hours: the log is for what is new
-                    told = str(error)
-                    log.warning("worker waits for the broker", why=told)
-                self.runtime.stop.wait(PATIENCE_S)
+                waiting.rest(error)
                 continue
-            told = ""
+            waiting.is_over()
             try:
                 self._consume(consumer)
             except BrokerError as error:
@@ -120,15 +115,12 @@ class Worker:
         Raises:
             DatabaseError: it is time to end.
         """
-        told = ""
+        waiting = Waiting(self.runtime.stop, "worker waits for the database")
         while True:
             try:
                 return lease.take(self.runtime, self.engine, task_id, lease_s=self.options.lease_s)
             except DatabaseError as error:
-                if str(error) != told:
-                    told = str(error)
-                    log.warning("worker waits for the database", why=told)
-                if self.runtime.stop.wait(PATIENCE_S):
+                if waiting.rest(error):
                     raise
 
     def _run(self, claim: Claim) -> bool:

@@ -90,7 +90,7 @@ def send(
 
 def claim(engine: Engine, task_id: str, owner: str = "worker-1", *, lease_s: float = 60.0) -> Claim | None:
     task = transact(engine, lambda connection: store.claim(connection, task_id, owner=owner, lease_s=lease_s))
-    return None if task is None else Claim(task, owner, task.fence, task.attempt, held_until_s=0.0)
+    return None if task is None else Claim(task, owner, held_until_s=0.0)
 
 
 def put_fence(name: str, fence: int = 1) -> Callable[[Connection], None]:

@@ -32,7 +32,7 @@ class WorkerWithoutLease(Worker):
             return task
 
         task = transact(self.engine, work)
-        return None if task is None else Claim(task, name, task.fence, task.attempt, held_until_s=FOR_EVER_S)
+        return None if task is None else Claim(task, name, held_until_s=FOR_EVER_S)
 
 
 def alter(parts: Parts) -> Parts:

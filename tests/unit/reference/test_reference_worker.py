@@ -16,6 +16,7 @@ from reference_impl.errors import (
     PermanentFailure,
     TransientFailure,
 )
+from reference_impl.patience import PATIENCE_S
 from reference_impl.ports import Delivery
 from reference_impl.task import Task, TaskState
 from reference_impl.worker import Worker
@@ -274,7 +275,7 @@ def test_settling_goes_on_until_the_lease_has_run_out_and_then_gives_the_message
     task = world.submit()
 
     assert deal_with(world.worker(handler), message(task)) == [("requeue", None)]
-    assert tries[-1] - tries[0] == pytest.approx(SETTINGS.lease_s, abs=2 * worker.PATIENCE_S)
+    assert tries[-1] - tries[0] == pytest.approx(SETTINGS.lease_s, abs=2 * PATIENCE_S)
     assert world.find(task).status is TaskState.RUNNING
 
 

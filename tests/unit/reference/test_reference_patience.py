@@ -1,0 +1,41 @@
+"""Waiting for what somebody else has to mend: again and again, but said once."""
+
+from structlog.testing import capture_logs
+
+from reference_impl.patience import PATIENCE_S, Waiting
+
+
+class Stop:
+    def __init__(self, *, after: int) -> None:
+        self._after = after
+        self.rests: list[float] = []
+
+    @property
+    def requested(self) -> bool:
+        return len(self.rests) >= self._after
+
+    def wait(self, timeout_s: float) -> bool:
+        self.rests.append(timeout_s)
+        return self.requested
+
+
+def test_each_reason_is_said_once_until_it_is_mended_or_another_comes() -> None:
+    waiting = Waiting(Stop(after=99), "waits for the broker")
+
+    with capture_logs() as logs:
+        for why in ("refused", "refused", "reset", "refused"):
+            waiting.rest(ConnectionError(why))
+        waiting.is_over()
+        waiting.rest(ConnectionError("refused"))
+
+    assert [entry["why"] for entry in logs] == ["refused", "reset", "refused", "refused"]
+    assert {entry["event"] for entry in logs} == {"waits for the broker"}
+
+
+def test_it_rests_before_every_try_and_says_when_it_is_time_to_end() -> None:
+    stop = Stop(after=2)
+    waiting = Waiting(stop, "waits for the broker")
+
+    ends = [waiting.rest(ConnectionError("refused")) for _ in range(2)]
+
+    assert (ends, stop.rests) == ([False, True], [PATIENCE_S, PATIENCE_S])
