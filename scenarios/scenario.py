@@ -25,6 +25,12 @@ class Between(Generic[N]):
         return round(chance.uniform(self.low, self.high), 3)
 
 
+def drawn(number: N | Between[N]) -> N:
+    """The number that stands in a plan: there every range has been drawn."""
+    assert not isinstance(number, Between), "a plan holds no range"
+    return number
+
+
 @dataclass(frozen=True, slots=True)
 class AtStart:
     """When the workload begins. For faults that wait for traffic by themselves."""

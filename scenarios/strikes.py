@@ -7,7 +7,16 @@ from typing import Protocol
 
 from chaos.environment import Environment, Injection, Process, ProcessSpec, Services
 from chaos.errors import ChaosError, FaultDidNotBite
-from chaos.faults import REACHED, WAITING_FOR_TRAFFIC, Fault, KillProcess, PauseProcess, name_of
+from chaos.faults import (
+    REACHED,
+    WAITING_FOR_TRAFFIC,
+    FailOverRedis,
+    Fault,
+    KillProcess,
+    KillService,
+    PauseProcess,
+    name_of,
+)
 from scenarios import rundir
 from scenarios.outside import Gate, OutsideServer, Point
 from scenarios.scenario import (
@@ -20,6 +29,7 @@ from scenarios.scenario import (
     Strike,
     Trigger,
     UntilNextBites,
+    drawn,
 )
 from tasklab.tasklab_probe import Recorder
 
@@ -144,8 +154,9 @@ class Nemesis:
         return not any(thread.is_alive() for thread in self._threads)
 
     def _arm(self, when: Trigger) -> Gate | None:
-        point = _POINTS.get(type(when))
-        return None if point is None else self._world.outside.arm(point, when.nth)  # type: ignore[union-attr, arg-type]
+        if not isinstance(when, AttemptBegun | EffectAccepted | LeaderAtWork):
+            return None
+        return self._world.outside.arm(_POINTS[type(when)], drawn(when.nth))
 
     def _run(self, number: int) -> None:
         course, gate = self.courses[number], self._gates[number]
@@ -174,13 +185,13 @@ class Nemesis:
             course.subject = gate.subject
             course.fault = _aimed(course.fault, gate.actor)
         elif isinstance(when, Effects):
-            self._await(lambda: self._world.outside.count("effect") >= int(when.count), course)  # type: ignore[arg-type]
+            self._await(lambda: self._world.outside.count("effect") >= drawn(when.count), course)
         elif isinstance(when, PreviousBit):
             assert number > 0, "the first strike has none before it"
             self._await(lambda: self._bitten[number - 1].is_set(), course)
             if self.courses[number - 1].problem:
                 raise FaultDidNotBite(name_of(course.fault), course.target, "the strike before it did not bite")
-            self._rest(float(when.wait_s))  # type: ignore[arg-type]
+            self._rest(drawn(when.wait_s))
         else:
             assert isinstance(when, AtStart), when
 
@@ -229,7 +240,8 @@ class Nemesis:
         if isinstance(lasts_s, UntilNextBites):
             self._bitten[number + 1].wait()
         else:
-            self._rest(float(lasts_s))  # type: ignore[arg-type]
+            assert isinstance(lasts_s, float | int), "a plan holds nothing that is still to be drawn"
+            self._rest(lasts_s)
 
     def _lift(self, course: Course, injection: Injection) -> None:
         recorder = self._world.recorder
@@ -257,11 +269,10 @@ def _aimed(fault: Fault, process: str) -> Fault:
 
 def _by_role(fault: Fault, processes: Mapping[str, Process]) -> Fault:
     """The fault, at the first process that plays the role it names."""
-    wanted = getattr(fault, "process", None)
-    if wanted is None or wanted in processes:
+    if isinstance(fault, KillService | FailOverRedis) or fault.process in processes:
         return fault
-    playing = process_playing(wanted, [process.spec for process in processes.values()])
-    return fault if playing is None else replace(fault, process=playing)  # type: ignore[arg-type]
+    playing = process_playing(fault.process, [process.spec for process in processes.values()])
+    return fault if playing is None else replace(fault, process=playing)
 
 
 def process_playing(role: str, specs: Sequence[ProcessSpec]) -> str | None:
