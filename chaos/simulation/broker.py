@@ -180,14 +180,6 @@ class BrokerServer(Service):
         queue = self.queues[name]
         return len(queue.ready) + len(queue.returned)
 
-    def is_idle(self, name: str) -> bool:
-        """Whether nothing is in the queue, on its way to disk, or unacknowledged."""
-        queue = self.queues.get(name)
-        if queue is None:
-            return True
-        busy = any(subscription.unacknowledged for subscription in queue.subscriptions)
-        return not (busy or queue.ready or queue.returned or self._unwritten)
-
     def _dispatch(self, queue: Queue) -> None:
         """To consumers in turn, each up to its prefetch."""
         if not self.up:

@@ -11,9 +11,7 @@ MEND = "make services"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-) -> None:
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """Show what this machine has of what the lab can use. Exit code 0 when nothing is missing, else 3."""
     from chaos.binaries import inventory
 
