@@ -74,12 +74,10 @@ class Collector:
             else:
                 self.malformed.append(Malformed(file, line, str(error)))
             return
-        # The rows of an audit trail are many writers' under one name: only those of one task have an order.
-        writer = (event.actor, event.task) if event.event in ("state", "dead", "redrive") else event.actor
+        writer = (event.actor, event.task) if event.event in TRAIL else event.actor
         before_ns = self._latest_ns.get(writer)
         if before_ns is not None and event.t_ns < before_ns:
-            why = f"time goes back for actor {event.actor!r}: {event.t_ns} ns after {before_ns} ns"
-            self.malformed.append(Malformed(file, line, why))
+            self.malformed.append(Malformed(file, line, went_back(event.actor, event.t_ns, before_ns)))
         self._latest_ns[writer] = event.t_ns
         if event.event == "final":
             self._finals += 1
