@@ -3,15 +3,15 @@
 from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
 from chaos.faults import NAMES, KillService
-from chaos.services.server import Server
+from chaos.services.service import OwnService
 
 
 class ServiceKill:
     """kill -9 of a server with all its descendants; heals by starting it again on the same ports and data."""
 
-    def __init__(self, server: Server) -> None:
-        self.target: str = server.name
-        self._server = server
+    def __init__(self, service: OwnService) -> None:
+        self.target: str = service.name
+        self._service = service
         self._evidence = ""
         self._begun = False
         self._ended = False
@@ -19,29 +19,29 @@ class ServiceKill:
     def begin(self) -> None:
         """Kill."""
         self._begun = True
-        self._evidence = self._server.kill()
+        self._evidence = self._service.kill()
 
     def await_bite(self, timeout_s: float) -> str:
         """See the processes gone and connections refused."""
         problem = wait(
-            lambda: "" if self._server.is_gone() else "its port still takes connections", Deadline.after(timeout_s)
+            lambda: "" if self._service.is_gone() else "its port still takes connections", Deadline.after(timeout_s)
         )
         if problem:
             raise FaultDidNotBite(NAMES[KillService], self.target, problem)
-        ports = ", ".join(map(str, self._server.data_ports))
+        ports = ", ".join(map(str, self._service.data_ports))
         return f"{self._evidence}; connections to port {ports} are refused"
 
     def end(self) -> None:
         """Start it again; `await_healed` waits for it."""
         if self._begun and not self._ended:
             self._ended = True
-            self._server.respawn()
+            self._service.respawn()
 
     def await_healed(self, timeout_s: float) -> None:
         """See a full round trip through it, and that it has not forgotten what it had confirmed."""
         try:
-            self._server.await_ready(Deadline.after(timeout_s))
+            self._service.await_ready(Deadline.after(timeout_s))
         except ServiceUnavailable as error:
             raise FaultDidNotHeal(NAMES[KillService], self.target, str(error)) from error
-        if cost := self._server.damage():
+        if cost := self._service.damage():
             raise FaultDidNotHeal(NAMES[KillService], self.target, cost)

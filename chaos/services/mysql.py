@@ -4,13 +4,14 @@ import os
 import secrets
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pymysql
 
 from chaos import binaries
 from chaos.deadline import Deadline
-from chaos.environment import MysqlAddress
+from chaos.environment import MysqlAddress, Services
 from chaos.environments.ward import Ward, Warden
 from chaos.errors import ServiceUnavailable
 from chaos.ports import LOOPBACK, PortLease
@@ -18,10 +19,12 @@ from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
 
 USER = "tasklab"
 STATEMENT_TIMEOUT_S = 30.0
+ARGUMENTS = ("--skip-name-resolve", "--max-connections=500")
+"""Wherever the server runs."""
+
 SERVER_ARGUMENTS = (
+    *ARGUMENTS,
     f"--bind-address={LOOPBACK}",
-    "--skip-name-resolve",
-    "--max-connections=500",
     "--socket=mysql.sock",  # relative to the data directory: an absolute path is cut off after 107 bytes
 )
 
@@ -51,6 +54,12 @@ def create_database(address: MysqlAddress, timeout_s: float = STATEMENT_TIMEOUT_
     """
     drop_database(address, timeout_s)
     _execute(address, f"CREATE DATABASE `{address.database}` CHARACTER SET utf8mb4", timeout_s)
+
+
+def provide_database(address: MysqlAddress, services: Services) -> Services:
+    """The services of a run with that address, its database empty; raises as `create_database`."""
+    create_database(address)
+    return replace(services, mysql=address)
 
 
 def drop_database(address: MysqlAddress, timeout_s: float = STATEMENT_TIMEOUT_S) -> None:
@@ -95,6 +104,10 @@ class MysqlServer(Server):
     def address(self, database: str) -> MysqlAddress:
         """Where it listens, with a user who may do everything."""
         return MysqlAddress(LOOPBACK, self.ports[0], USER, self._password, database)
+
+    def provide(self, services: Services) -> Services:
+        """With its address, and an empty database of the run's."""
+        return provide_database(self.address(services.namespace), services)
 
     @property
     def wards(self) -> Sequence[Ward]:

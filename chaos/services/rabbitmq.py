@@ -3,21 +3,22 @@
 import os
 import re
 import secrets
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from pamqp import commands
 from pamqp.exceptions import PAMQPException
 
 from chaos import binaries
-from chaos.deadline import Deadline, wait
-from chaos.environment import RabbitmqAddress
+from chaos.deadline import Deadline
+from chaos.environment import RabbitmqAddress, Services
 from chaos.environments.ward import Ward, Warden
 from chaos.errors import ServiceUnavailable
 from chaos.ports import LOOPBACK, PortLease
 from chaos.services.amqp_client import AmqpClient
+from chaos.services.quorum_queues import QuorumQueues
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
 
 USER = "tasklab"
@@ -26,8 +27,6 @@ HEALTH_QUEUE = "tasklab.health"
 ALWAYS_NEEDED = ("rabbit", "cuttlefish")
 """Applications that every node loads: the broker itself, and the reader of configuration files, which no application names."""
 
-SAVE_TIMEOUT_S = 2.0
-QUEUE_NAME = re.compile(r"queue_resource\s*=>\s*\{resource,<<\"[^\"]*\">>,queue,<<\"([^\"]*)\">>\}")
 APPLICATIONS = re.compile(r"\{\s*applications\s*,\s*\[(.*?)\]", re.DOTALL)
 
 
@@ -73,11 +72,15 @@ class RabbitmqServer(Server):
         self._node: Ward | None = None
         self._epmd: Ward | None = None
         self._start_script = Path()
-        self._twice_before: set[str] = set()
+        self._quorum_queues = QuorumQueues(self._unsaved, self._configs)
 
     def address(self) -> RabbitmqAddress:
         """Where it listens, with a user who may do everything."""
         return RabbitmqAddress(LOOPBACK, self.ports[0], USER, self._password)
+
+    def provide(self, services: Services) -> Services:
+        """With its address."""
+        return replace(services, rabbitmq=self.address())
 
     @property
     def wards(self) -> Sequence[Ward]:
@@ -103,31 +106,20 @@ class RabbitmqServer(Server):
         return read_version(self.address())
 
     def kill(self) -> str:
-        """As every server; but not within the moment after a queue was declared in which RabbitMQ would forget it.
-
-        The registry of quorum queues (Ra's names.dets) reaches the disk half a second after the last declaration. Killed
-        before that, the broker starts such a queue anew: without its confirmed messages, and without ever electing a
-        leader (rabbitmq-server issues 10070 and 15725). That is a defect of the broker, not a fault this lab was asked for.
-        """
-        wait(self._unsaved, Deadline.after(SAVE_TIMEOUT_S))
-        self._twice_before = self._started_twice()
+        """As every server; but not within the moment in which RabbitMQ would forget a queue, see `QuorumQueues`."""
+        self._quorum_queues.await_saved()
         return super().kill()
 
     def damage(self) -> str:
         """The quorum queues that it has forgotten nevertheless."""
-        forgotten = sorted(self._started_twice() - self._twice_before)
-        if not forgotten:
-            return ""
-        return f"it forgot {', '.join(forgotten)} and the messages in it: declared less than half a second before it was killed"
+        return self._quorum_queues.damage()
 
     def _unsaved(self) -> str:
         saved_s = max((written_s for written_s, _ in self._quorum_files("names.dets")), default=0.0)
         return "a queue" if any(written_s >= saved_s for written_s, _ in self._quorum_files("*/config")) else ""
 
-    def _started_twice(self) -> set[str]:
-        """Quorum queues with more than one member on this one node: it has started them anew."""
-        found = [QUEUE_NAME.search(content) for _, content in self._quorum_files("*/config")]
-        return {name for name, members in Counter(match[1] for match in found if match).items() if members > 1}
+    def _configs(self) -> Iterator[str]:
+        return (content for _, content in self._quorum_files("*/config"))
 
     def _quorum_files(self, pattern: str) -> Iterator[tuple[float, str]]:
         """When each was written, and its content, as far as it is text."""

@@ -4,6 +4,7 @@ import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from redis.retry import Retry
 
 from chaos import binaries
 from chaos.deadline import Deadline
-from chaos.environment import RedisAddress
+from chaos.environment import RedisAddress, Services
 from chaos.environments.ward import Ward, Warden
 from chaos.ports import LOOPBACK, PortLease
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
@@ -29,9 +30,12 @@ FAILOVER_TIMEOUT_MS = 2_000
 """A second failover can begin twice this long after the first began."""
 
 HEALTH_KEY = "tasklab:health"
+DURABLE = ("--save", "", "--appendonly", "yes")
+"""What was written is there again after kill -9 and a restart."""
+
 NODE_ARGUMENTS = (
     *("--bind", LOOPBACK),
-    *("--save", "", "--appendonly", "yes"),  # what was written is there again after kill -9 and a restart
+    *DURABLE,
     *("--repl-diskless-sync-delay", "0", "--repl-timeout", "10", "--repl-ping-replica-period", "1"),
 )
 
@@ -150,6 +154,10 @@ class RedisServer(Server):
     def address(self) -> RedisAddress:
         """The present primary and the Sentinels."""
         return RedisAddress(LOOPBACK, self.primary_port(), self.sentinels, PRIMARY_NAME)
+
+    def provide(self, services: Services) -> Services:
+        """With the present primary and the Sentinels."""
+        return replace(services, redis=self.address())
 
     @property
     def wards(self) -> Sequence[Ward]:

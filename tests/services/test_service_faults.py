@@ -15,9 +15,9 @@ from chaos.environments.local import LocalEnvironment
 from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
 from chaos.faults import FailOverRedis, KillService
 from chaos.ports import LOOPBACK, is_refused
-from chaos.services import rabbitmq
+from chaos.services import quorum_queues
 from chaos.services.amqp_client import AmqpClient
-from chaos.services.redis import ask_primary, client
+from chaos.services.redis import RedisServer, ask_primary, client
 
 pytestmark = pytest.mark.services
 
@@ -137,7 +137,7 @@ def test_a_service_whose_port_still_takes_connections_was_not_killed(
 
 
 def test_a_broker_that_forgets_a_queue_is_not_healed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rabbitmq, "SAVE_TIMEOUT_S", 0.0)  # else the kill would wait until the queue is safe
+    monkeypatch.setattr(quorum_queues, "SAVE_TIMEOUT_S", 0.0)  # else the kill would wait until the queue is safe
     with LocalEnvironment(["rabbitmq"]) as environment:
         services = environment.provision("test_forgotten")
         write_message(services)
@@ -212,10 +212,15 @@ def only_redis() -> Iterator[LocalEnvironment]:
         yield environment
 
 
+def redis_server(environment: LocalEnvironment) -> RedisServer:
+    server = environment._service("redis")
+    assert isinstance(server, RedisServer)
+    return server
+
+
 def test_without_a_quorum_of_sentinels_a_dead_primary_is_no_failover(only_redis: LocalEnvironment) -> None:
     services = only_redis.provision("test_no_quorum")
-    server = only_redis._redis
-    assert server is not None
+    server = redis_server(only_redis)
     for ward in list(server._sentinels.values())[:2]:
         ward.kill_tree(PATIENCE_S)
     injection = only_redis.injection(FailOverRedis(), services, {})
@@ -234,11 +239,11 @@ def test_a_service_that_cannot_come_back_is_not_healed(only_redis: LocalEnvironm
     injection = only_redis.injection(KillService("redis"), services, {})
     injection.begin()
     injection.await_bite(PATIENCE_S)
-    assert only_redis._redis is not None
-    for port in only_redis._redis.node_ports:
-        shutil.rmtree(only_redis._redis.directory / f"node-{port}")
-        (only_redis._redis.directory / f"node-{port}").mkdir()
-        (only_redis._redis.directory / f"node-{port}" / "appendonlydir").write_text("in the way")
+    server = redis_server(only_redis)
+    for port in server.node_ports:
+        shutil.rmtree(server.directory / f"node-{port}")
+        (server.directory / f"node-{port}").mkdir()
+        (server.directory / f"node-{port}" / "appendonlydir").write_text("in the way")
 
     injection.end()
 

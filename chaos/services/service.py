@@ -1,0 +1,51 @@
+"""A service of the lab's own, run as processes or in a container: what an environment, and a kill, need of it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from chaos.deadline import Deadline
+from chaos.environment import Services
+
+
+class OwnService(Protocol):
+    """A service that the lab starts, kills, starts again on the same address and data, and removes."""
+
+    @property
+    def name(self) -> str:
+        """One of `SERVICE_NAMES`."""
+
+    @property
+    def data_ports(self) -> Sequence[int]:
+        """The loopback ports at which its data is reached; the same after every restart."""
+
+    def start(self, deadline: Deadline) -> None:
+        """Start it and wait until a round trip succeeds.
+
+        Raises:
+            ServiceUnavailable: something it needs is missing, it ended, or it was not ready in time.
+        """
+
+    def await_ready(self, deadline: Deadline) -> None:
+        """Wait until a round trip succeeds.
+
+        Raises:
+            ServiceUnavailable: it ended, or the time is over; says what was missing, and the last words of its log.
+        """
+
+    def provide(self, services: Services) -> Services:
+        """The services of a run with this one's address, and with what it needs for a fresh namespace."""
+
+    def version(self) -> str:
+        """As the server says itself."""
+
+    def kill(self) -> str:
+        """SIGKILL to all that holds its data; what was killed, in words."""
+
+    def is_gone(self) -> bool:
+        """Whether what held the data has ended and connections are refused."""
+
+    def respawn(self) -> None:
+        """Start again what `kill` has killed, on the same ports and data; does not wait."""
+
+    def damage(self) -> str:
+        """What the last `kill` has cost that no restart brings back, in words; nothing ("") for servers that keep what they promised."""
