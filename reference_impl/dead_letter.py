@@ -14,6 +14,9 @@ from reference_impl.task import Task, TaskState
 Reason = Literal["exhausted", "poison"]
 """exhausted: the last attempt failed. poison: the last attempt never came to an end (its worker died or lost its lease)."""
 
+REDRIVEN = "redriven"
+"""How a letter was handled whose task was put back to work."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
@@ -73,7 +76,7 @@ _REDRIVE = store.moving(TaskState.DEAD, TaskState.ACCEPTED, retry_count=0, enque
 
 def redrive(connection: Connection, letter_id: int, *, actor: str, work_queue: str) -> bool:
     """Whether this call put the task back to work, with a fresh budget of attempts."""
-    task_id = _handle(connection, letter_id, how="redriven")
+    task_id = _handle(connection, letter_id, how=REDRIVEN)
     task = None if task_id is None else store.find(connection, task_id)
     if task is None:
         return False

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from reference_impl.dead_letter import REDRIVEN
 from reference_impl.schema import audit, dead_letters, tasks
 from reference_impl.task import TaskState
 from scenarios.history import Event
@@ -23,7 +24,9 @@ LISTS = {
 
 _ACCOUNT = select(tasks.c.payload, tasks.c.status)
 _MOVES = select(audit, tasks.c.payload).join(tasks, tasks.c.id == audit.c.task_id).order_by(audit.c.id)
-_LETTERS = select(dead_letters, tasks.c.payload).join(tasks, tasks.c.id == dead_letters.c.task_id)
+_LETTERS = (
+    select(dead_letters, tasks.c.payload).join(tasks, tasks.c.id == dead_letters.c.task_id).order_by(dead_letters.c.id)
+)
 
 
 def account_of(connection: Connection) -> Account:
@@ -35,10 +38,12 @@ def account_of(connection: Connection) -> Account:
 
 
 def trail_of(connection: Connection, epoch_ns: int = 0) -> Sequence[Event]:
-    """The audit table, and the dead letters; times count from `epoch_ns`."""
+    """The audit table, and the dead letters with what became of them; times count from `epoch_ns`."""
     moves = [_state_event(row, epoch_ns) for row in connection.execute(_MOVES)]
-    letters = [_dead_event(row, epoch_ns) for row in connection.execute(_LETTERS)]
-    return [*moves, *letters]
+    rows = connection.execute(_LETTERS).all()
+    letters = [_dead_event(row, epoch_ns) for row in rows]
+    redrives = [_redrive_event(row, epoch_ns) for row in rows if row.handled_how == REDRIVEN]
+    return [*moves, *letters, *redrives]
 
 
 def _task(payload: str) -> str:
@@ -68,3 +73,7 @@ def _dead_event(row: Any, epoch_ns: int) -> Event:
         attempts=row.attempts,
         reason=row.reason,
     )
+
+
+def _redrive_event(row: Any, epoch_ns: int) -> Event:
+    return Event(event="redrive", actor="database", t_ns=row.handled_us * US_TO_NS - epoch_ns, task=_task(row.payload))

@@ -1,0 +1,71 @@
+"""In the simulated world the reference keeps its promises after every step, whatever is done to it, and once all is calm."""
+
+from hypothesis import settings
+from hypothesis.stateful import invariant, rule
+from hypothesis.strategies import sampled_from
+
+from scenarios.judge import Judgement
+from scenarios.systems.reference_simulated import ReferenceSimulation
+from scenarios.verdict import Ruling
+from tests.stateful.machine import TaskSystemMachine, a_moment, any_number
+from tests.stateful.simulated_world import SimulatedWorld
+
+PROCESSES = ("worker-1", "worker-2", "relay-1", "rescuer-1", "rescuer-2", "api-1")
+SEED = 1
+"""Of what the network and a killed process's names draw; the steps are Hypothesis's."""
+
+
+class SimulatedReference(TaskSystemMachine):
+    """Every rule of the machine, and clocks that are set."""
+
+    CRASHABLE = PROCESSES
+    CUTTABLE = tuple((process, service) for process in PROCESSES for service in ("rabbitmq", "mysql", "redis"))
+
+    def open_world(self) -> SimulatedWorld:
+        return SimulatedWorld(ReferenceSimulation(), SEED)
+
+    @rule(number=any_number, seconds=sampled_from((-600.0, -1.0, 1.0, 600.0)), then_s=a_moment)
+    def skew(self, number: int, seconds: float, then_s: float) -> None:
+        self.world.step_clock(PROCESSES[number % len(PROCESSES)], seconds)
+        self.world.pass_time(then_s)
+
+    @invariant()
+    def no_promise_is_broken(self) -> None:
+        if hasattr(self, "world"):
+            assert broken(self.world.judgement()) == {}
+
+    def judge(self) -> None:
+        world = self.world.finish()
+
+        assert world.problems == []
+        assert broken(world.judgement) == {}
+        assert unsure(world.judgement) == {}
+
+
+def broken(judgement: Judgement) -> dict[str, str]:
+    return {one.guarantee.value: one.reason for one in judgement.verdicts if one.ruling is Ruling.BROKEN}
+
+
+def unsure(judgement: Judgement) -> dict[str, str]:
+    return {one.guarantee.value: one.reason for one in judgement.verdicts if one.ruling is Ruling.UNKNOWN}
+
+
+SimulatedReference.TestCase.settings = settings(
+    max_examples=60, stateful_step_count=25, deadline=None, derandomize=True
+)
+TestSimulatedReference = SimulatedReference.TestCase
+
+
+def test_a_task_that_died_is_redriven_with_a_new_budget_and_the_history_says_so() -> None:
+    world = SimulatedWorld(ReferenceSimulation(), SEED)
+    tries = ReferenceSimulation().terms.policy.attempts_max
+    world.submit("task-1", {"task": "task-1", "outcomes": ["transient"] * tries})
+    world.pass_time(10.0)
+
+    world.redrive()
+    ended = world.finish()
+
+    told = [(event.event, event.reason) for event in ended.events if event.event in ("dead", "redrive")]
+    assert told == [("dead", "exhausted"), ("redrive", None)]
+    assert ended.judgement.account.counts["done"] == 1
+    assert (broken(ended.judgement), unsure(ended.judgement)) == ({}, {})
