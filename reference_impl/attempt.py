@@ -38,7 +38,11 @@ class Attempt:
 
     @property
     def should_stop(self) -> bool:
-        """Whether the user has withdrawn the task, or another attempt has taken over: look at it between steps (R16)."""
+        """Whether the user has withdrawn the task, or another attempt has taken over: look at it between steps (R16).
+
+        Raise any failure then: a withdrawn task ends as cancelled, and one that was taken over is no longer this attempt's. A handler
+        that returns has done its work, withdrawn or not.
+        """
         return self.claim.cancel_requested or self.claim.lost
 
     def report(self, step: str, percent: int) -> None:

@@ -1,17 +1,21 @@
-"""The parts that a run shares with a load test: what became of submissions, last reads, moments of strikes, the drain."""
+"""The parts of a run: what became of submissions, last reads, moments of strikes, the drain, acks that were swallowed, plug-ins."""
 
 from collections.abc import Iterator
+from itertools import chain, count, repeat
 from pathlib import Path
 
 import pytest
 
 from scenarios import status_reader
-from scenarios.drain import drain
+from scenarios.drain import Drained, drain
+from scenarios.errors import RunFailed
 from scenarios.outside import OutsideServer, Request, Tally
-from scenarios.rundir import read_files
+from scenarios.plugin import GuardedClient
+from scenarios.rundir import RunDirectory, Strike, read_files
 from scenarios.status_reader import StatusReader
 from scenarios.submissions import Submissions
 from scenarios.system import Account, Operation, Outcome, ReadStatus, Submit
+from scenarios.trail import write_lost_acks
 from tasklab.tasklab_probe import Recorder
 
 FAR_AWAY_S = float("inf")
@@ -120,16 +124,120 @@ def test_a_gate_counts_from_when_it_was_armed(outside: OutsideServer) -> None:
     assert gate.subject == "second"
 
 
-def test_the_drain_ends_when_every_acknowledged_task_has_ended(outside: OutsideServer) -> None:
-    accounts = [Account(done=(), pending=("a",)), Account(done=("a",), pending=())]
+class Clock:
+    """A clock that only sleeping moves."""
 
-    drained = drain(
-        lambda: accounts.pop(0) if len(accounts) > 1 else accounts[0],
-        outside,
-        {"a": "ok", "b": "fail", "c": "info"},
-        quiet_s=60.0,
-        budget_s=60.0,
-    )
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s = round(self.now_s + seconds, 6)
+
+
+class Resource:
+    """An outside resource to which nothing has come for a long time, or just now."""
+
+    def __init__(self, quiet_s: float) -> None:
+        self._quiet_s = quiet_s
+
+    def quiet_s(self) -> float:
+        return self._quiet_s
+
+
+def drain_by(accounts: Iterator[Account], *, quiet_s: float = 1e9) -> Drained:
+    outcomes = {"a": "ok", "b": "fail", "c": "info"}
+    return drain(lambda: next(accounts), Resource(quiet_s), outcomes, quiet_s=5.0, budget_s=20.0)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("scenarios.drain.time", clock)
+    return clock
+
+
+PENDING, ENDED = Account(done=(), pending=("a",)), Account(done=("a",), pending=())
+
+
+def test_the_drain_ends_when_every_acknowledged_task_has_ended_and_stays_so(clock: Clock) -> None:
+    drained = drain_by(chain([PENDING, ENDED, PENDING], repeat(ENDED)))
 
     assert (drained.caught_up, drained.how) == (True, "every acknowledged task has ended")
-    assert drained.account.done == ("a",)
+    assert drained.took_s == 0.6  # three looks until it ended for good, three more to be sure
+
+
+def test_the_drain_ends_when_nothing_has_moved_for_longer_than_the_system_ever_rests(clock: Clock) -> None:
+    drained = drain_by(repeat(PENDING))
+
+    assert (drained.account, drained.caught_up, drained.how) == (PENDING, True, "nothing has moved for 5 s")
+
+
+def test_a_drain_in_which_things_still_move_at_the_end_of_the_budget_says_nothing(clock: Clock) -> None:
+    by_effects = drain_by(repeat(PENDING), quiet_s=0.0)
+    by_account = drain_by(Account(done=(f"x{n}",), pending=("a",)) for n in count())
+
+    assert [(drained.caught_up, drained.how) for drained in (by_effects, by_account)] == [
+        (False, "still moving after 25 s")
+    ] * 2
+
+
+def test_a_task_that_is_still_pending_is_waited_for_whoever_it_was_refused_to(clock: Clock) -> None:
+    drained = drain_by(repeat(Account(done=("a",), pending=("b",))))
+
+    assert drained.how == "nothing has moved for 5 s"
+
+
+def swallowed(evidence: str, *, bit_ns: int | None = 7, fault: str = "ack_swallowed") -> Strike:
+    return Strike(fault=fault, target="worker-1", when="", bit_ns=bit_ns, evidence=evidence)
+
+
+def test_a_swallowed_ack_is_told_of_the_task_whose_id_was_in_the_message(tmp_path: Path) -> None:
+    strikes = [
+        swallowed('ack 3, of {"task_id": "id-2"}'),
+        swallowed('{"task_id": "id-1"}', bit_ns=None),
+        swallowed('{"task_id": "id-1"}', fault="confirm_withheld"),
+    ]
+
+    write_lost_acks(strikes, {"task-1": "id-1", "task-2": "id-2"}, RunDirectory(tmp_path), t0_ns=0)
+
+    events = read_files([tmp_path / "history.broker.jsonl"]).history.events
+    assert [(event.event, event.actor, event.t_ns, event.task) for event in events] == [
+        ("ack.info", "broker", 7, "task-2")
+    ]
+
+
+def test_without_a_swallowed_ack_the_broker_has_no_history(tmp_path: Path) -> None:
+    write_lost_acks([], {"task-1": "id-1"}, RunDirectory(tmp_path), t0_ns=0)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+class Raising:
+    """A plug-in's client that maps nothing."""
+
+    def invoke(self, operation: Operation) -> Outcome:
+        raise TimeoutError("x" * 500)
+
+    def close(self) -> None:
+        raise OSError("gone")
+
+
+def test_what_a_client_raises_may_have_happened() -> None:
+    outcome = GuardedClient(Raising()).invoke(Submit("a", {}))
+
+    assert (outcome.kind, len(outcome.detail or "")) == ("info", 200)
+    assert (outcome.detail or "").startswith("the client raised TimeoutError('xxx")
+
+
+def test_what_a_client_answers_is_its_answer() -> None:
+    assert GuardedClient(Script(Outcome("fail", detail="full"))).invoke(Submit("a", {})) == Outcome(
+        "fail", detail="full"
+    )
+
+
+def test_a_client_that_cannot_be_closed_makes_the_run_unknown() -> None:
+    with pytest.raises(RunFailed, match=r"a client failed in close\(\): OSError\('gone'\)"):
+        GuardedClient(Raising()).close()

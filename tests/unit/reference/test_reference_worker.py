@@ -16,6 +16,7 @@ from reference_impl.errors import (
     PermanentFailure,
     TransientFailure,
 )
+from reference_impl.lease import run_heartbeat
 from reference_impl.patience import PATIENCE_S
 from reference_impl.ports import Delivery
 from reference_impl.task import Task, TaskState
@@ -363,3 +364,30 @@ def test_a_slot_waits_for_the_broker_and_closes_what_it_opened(world: World) -> 
     assert ran == [task.id], "the second delivery of the same message runs nothing"
     assert healthy.settled == [("ack", None)]
     assert (losing.closed, healthy.closed, broker.declared) == (True, True, 3)
+
+
+@pytest.mark.parametrize("why", ["withdrawn", "taken over"])
+def test_a_handler_that_is_told_to_stop_can_leave_off_between_steps(world: World, why: str) -> None:
+    """R16: it learns from the heartbeat that its user has withdrawn the task, or that another attempt has taken over."""
+    task = world.submit()
+    steps: list[int] = []
+
+    def handler(attempt: Attempt) -> None:
+        for step in range(1, 6):
+            if attempt.should_stop:
+                raise TransientFailure("told to stop")
+            steps.append(step)
+            if step == 2:
+                if why == "withdrawn":
+                    control.cancel(world.engine, task.id, actor="api")
+                else:
+                    world.time.pass_(SETTINGS.lease_s + 1)
+                    world.sweep()
+                run_heartbeat(
+                    world.runtime("worker-1", rests=2), world.engine, world.held, every_s=0.1, lease_s=SETTINGS.lease_s
+                )
+
+    assert deal_with(world.worker(handler), message(task)) == [("ack", None)]
+
+    assert steps == [1, 2]
+    assert world.find(task).status is (TaskState.CANCELLED if why == "withdrawn" else TaskState.RETRYING)

@@ -1,0 +1,119 @@
+"""A scenario whose fault has nothing to strike is not applicable, never green; else the lab knows between whom it has to stand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from chaos.environment import SERVICE_NAMES, ProcessSpec, ServiceName, Services
+from chaos.faults import DegradeNetwork, FailOverRedis, Fault, KillProcess, KillService, SwallowAck, WithholdConfirm
+from scenarios.errors import NotApplicable, RunFailed
+from scenarios.fitting import processes_of, processes_to_link
+from scenarios.guarantees import Guarantee
+from scenarios.scenario import AtStart, LeaderAtWork, Scenario, Strike, Trigger, Workload
+from scenarios.system import Handlers
+
+NOWHERE = Services("lab", Path(), 1)
+ALL = frozenset(SERVICE_NAMES)
+
+
+@dataclass
+class World:
+    name: str = "local"
+    offers: frozenset[ServiceName] = ALL
+
+
+@dataclass
+class Acme:
+    """An API that publishes what it is given, and two workers."""
+
+    name: str = "acme"
+    claims: frozenset[Guarantee] = frozenset()
+    needs: frozenset[ServiceName] = frozenset({"mysql", "rabbitmq"})
+    more: tuple[ProcessSpec, ...] = ()
+    embedded: list[str] = field(default_factory=lambda: ["all-in-one"])
+
+    def processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
+        api = ProcessSpec("api", "api", ["acme"], also=("relay",))
+        return [api, *(ProcessSpec(name, "worker", ["acme"]) for name in ("worker-1", "worker-2")), *self.more]
+
+    def embedded_processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
+        return [ProcessSpec(name, "embedded", ["acme"]) for name in self.embedded]
+
+    def client(self, services: Services) -> None:
+        raise NotImplementedError
+
+
+def scenario(*faults: Fault, when: Trigger | None = None) -> Scenario:
+    strikes = tuple(Strike(fault, when or AtStart()) for fault in faults)
+    return Scenario("struck", "It is struck.", Workload(tasks=1, rate_per_s=1), strikes, ())
+
+
+def link(struck: Scenario, *, system: Acme | None = None, world: World | None = None) -> tuple[str, ...]:
+    return processes_to_link(struck, system or Acme(), world or World(), NOWHERE)  # type: ignore[arg-type]
+
+
+def test_only_processes_whose_traffic_is_struck_get_links_and_each_gets_them_once() -> None:
+    struck = scenario(
+        SwallowAck("worker", 3),
+        WithholdConfirm("relay", 1),
+        DegradeNetwork("worker-1", "mysql", "blackhole"),
+        KillProcess("worker-2"),
+        KillService("mysql"),
+    )
+
+    assert link(struck) == ("worker-1", "api")
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        (KillProcess("rescuer"), "process_killed has nothing to strike: acme has no process in the role 'rescuer'"),
+        (SwallowAck("consumer", 1), "ack_swallowed has nothing to strike: acme has no process in the role 'consumer'"),
+        (KillService("redis"), "service_killed has nothing to strike: acme does not use redis"),
+        (FailOverRedis(), "redis_failed_over has nothing to strike: acme does not use redis"),
+    ],
+)
+def test_a_fault_that_has_nothing_to_strike_in_the_system_is_not_applicable(fault: Fault, why: str) -> None:
+    with pytest.raises(NotApplicable) as raised:
+        link(scenario(fault))
+
+    assert str(raised.value) == why
+
+
+def test_a_fault_of_a_service_that_the_environment_lacks_is_not_applicable() -> None:
+    embedded = World("embedded", frozenset())
+
+    with pytest.raises(NotApplicable, match="service_killed needs mysql, which the environment 'embedded' lacks"):
+        link(scenario(KillService("mysql")), world=embedded)
+
+
+def test_a_moment_of_the_leader_needs_one() -> None:
+    struck = scenario(KillProcess(), when=LeaderAtWork(1))
+
+    with pytest.raises(NotApplicable, match="acme has no leader"):
+        link(struck)
+    assert link(struck, system=Acme(more=(ProcessSpec("sweeper", "rescuer", ["acme"]),))) == ()
+
+
+def test_a_system_that_needs_what_the_environment_does_not_offer_is_not_applicable() -> None:
+    world = World("external", frozenset({"mysql"}))
+
+    with pytest.raises(NotApplicable, match="acme needs rabbitmq, which the environment 'external' does not offer"):
+        processes_of(Acme(), world, NOWHERE, Handlers({}))  # type: ignore[arg-type]
+
+
+def test_embedded_is_another_set_of_processes_and_needs_no_service() -> None:
+    specs = processes_of(Acme(), World("embedded", frozenset()), NOWHERE, Handlers({}))  # type: ignore[arg-type]
+
+    assert [spec.name for spec in specs] == ["all-in-one"]
+
+
+def test_a_plug_in_that_raises_makes_the_run_unknown_and_is_named() -> None:
+    class Broken(Acme):
+        def processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
+            raise KeyError("port")
+
+    with pytest.raises(RunFailed, match=r"the plug-in of acme failed in processes\(\): KeyError\('port'\)"):
+        link(scenario(), system=Broken())
