@@ -63,11 +63,17 @@ def crashed_between(history: History, former: Attempt, latter: Attempt) -> bool:
 
     That is: the attempt had not ended, or its acknowledgement is not known to have arrived (docs/adr/0003).
     """
-    crashes_ns = history.crashes_ns.get(former.actor, [])
-    first = bisect_left(crashes_ns, former.started_ns)
-    if first == len(crashes_ns) or crashes_ns[first] > latter.started_ns:
+    crashed_ns = first_crash_ns(history, former.actor, former.started_ns, latter.started_ns)
+    if crashed_ns is None:
         return False
-    return former.ended_ns is None or crashes_ns[first] < former.ended_ns or former.ack != "ok"
+    return former.ended_ns is None or crashed_ns < former.ended_ns or former.ack != "ok"
+
+
+def first_crash_ns(history: History, actor: str, from_ns: int, until_ns: int) -> int | None:
+    """When this actor first died in this time, its bounds included; None: it did not."""
+    crashes_ns = history.crashes_ns.get(actor, [])
+    first = bisect_left(crashes_ns, from_ns)
+    return crashes_ns[first] if first < len(crashes_ns) and crashes_ns[first] <= until_ns else None
 
 
 def lease_ran_out(history: History, former: Attempt, latter: Attempt) -> bool:

@@ -1,5 +1,8 @@
 """The vocabulary of a history: which events there are, what they carry, and how a line becomes one (docs/history.md)."""
 
+import json
+import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -107,20 +110,42 @@ class MalformedEvent(ValueError):
     """A line is not an event of the vocabulary; the message says why, the caller knows where."""
 
 
-_decode_line: Callable[[bytes], Event] = msgspec.json.Decoder(Event).decode
+_decode_line: Callable[[bytes | msgspec.Raw], Event] = msgspec.json.Decoder(Event).decode
 
 
-def decode_event(line: bytes) -> Event:
+_decode_names = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_NAME_END = re.compile(rb'"\s*:')
+
+
+def _may_repeat_a_name(content: bytes) -> bool:
+    """Whether a name may occur twice in this JSON object: the decoder would take the last one in silence.
+
+    Never False where one does. True where none does only if a text holds a quote before a colon, or the object another.
+    """
+    names = len(_decode_names(content))
+    return content.count(b":") != names and len(_NAME_END.findall(content)) != names
+
+
+def decode_event(line: bytes | msgspec.Raw) -> Event:
     """The event that one JSON line holds.
 
     Raises:
-        MalformedEvent: not JSON, an unknown event name, a missing field, a wrong type or an impossible time.
+        MalformedEvent: not JSON, a name twice in one object, an unknown event, a missing field, a wrong type or an impossible time.
     """
     try:
         event = _decode_line(line)
+        content = bytes(line)
+        if _may_repeat_a_name(content):
+            json.loads(content, object_pairs_hook=_refuse_repeated_names, parse_int=str, parse_float=str)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedEvent(str(error)) from error
     return checked(event)
+
+
+def _refuse_repeated_names(pairs: list[tuple[str, object]]) -> None:
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
+            raise MalformedEvent(f"the name {name!r} occurs {count} times in one object")
 
 
 def event_from(fields: Any) -> Event:

@@ -237,15 +237,16 @@ def _attempt_of(attempts: list[Attempt], event: Event, *, still_open: bool) -> A
 
     The latest start of the same actor whose number does not contradict; else the latest of that number, whoever started it.
     """
-    candidates = [attempt for attempt in reversed(attempts) if not (still_open and attempt.outcome)]
-    for attempt in candidates:
-        if attempt.actor == event.actor and (
-            attempt.number is None or event.attempt is None or attempt.number == event.attempt
-        ):
+    of_number = None
+    for attempt in reversed(attempts):
+        if still_open and attempt.outcome:
+            continue
+        agrees = attempt.number == event.attempt
+        if attempt.actor == event.actor and (agrees or attempt.number is None or event.attempt is None):
             return attempt
-    if event.attempt is None:
-        return None
-    return next((attempt for attempt in candidates if attempt.number == event.attempt), None)
+        if agrees and of_number is None and event.attempt is not None:
+            of_number = attempt
+    return of_number
 
 
 def _count_rounds(timeline: Timeline) -> None:

@@ -7,7 +7,7 @@ may never have been able to report it: its lease had run out, or it died, stood 
 """
 
 from scenarios.account import Listing, is_done, listing
-from scenarios.causes import cuts_worker_off, lease_ran_out
+from scenarios.causes import cuts_worker_off, first_crash_ns, lease_ran_out
 from scenarios.history import Attempt, History, Timeline
 from scenarios.policy import Policy
 from scenarios.verdict import Breach, Findings, Proof
@@ -127,7 +127,7 @@ def _decides_nothing(history: History, timeline: Timeline, attempt: Attempt) -> 
     if lease_ran_out(history, attempt, following):
         return True
     next_ns = following.started_ns
-    return any(ended_ns <= crashed_ns <= next_ns for crashed_ns in history.crashes_ns.get(attempt.actor, ())) or any(
+    return first_crash_ns(history, attempt.actor, ended_ns, next_ns) is not None or any(
         span.overlaps(ended_ns, next_ns) and (span.target == attempt.actor or cuts_worker_off(span))
         for span in history.faults
     )

@@ -1,17 +1,26 @@
 """One strict pass over a part of a history file: every line checked, and the events kept that a judge has to see.
 
-The decoder and the rules are those for small histories (scenarios/reading.py): a line is malformed here if and only if it is there.
+The types and the rules are those for small histories (scenarios/reading.py): a line is malformed here if and only if it is there; but
+a name that occurs twice in a line is seen only in a block that is read line by line: looking for it would take a fifth of the time.
 """
 
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
 
 import msgspec
 
-from scenarios.events import FINAL_LISTS, Event, MalformedEvent, checked, decode_event
+from scenarios.events import (
+    FINAL_LISTS,
+    INSTANT_MAX_NS,
+    REQUIRED_FIELDS,
+    Event,
+    MalformedEvent,
+    checked,
+    decode_event,
+)
 from scenarios.reading import DAMAGED, LINE_BYTES_MAX, MALFORMED_MAX, TRAIL, damaged, open_history, went_back
 from scenarios.timeline import FOREVER_NS
 
@@ -37,6 +46,38 @@ _OF_NOBODY = frozenset(
     }
 )
 """Events that every judgement needs."""
+
+_COMMON_FIELDS = (
+    *("t_ns", "actor", "event", "task", "attempt", "step", "fence", "key", "user", "id", "error", "from_", "to"),
+    *("state", "percent", "resource", "ttl_s", "asked_ns", "attempts", "reason", "detail"),
+)
+
+
+def _common_event() -> type[Any]:
+    """An event that has none but the most common fields: it decodes a third faster than one that may have any.
+
+    It allows less: no other field, no other name, no time out of bounds. What does not pass is decoded as any event.
+    """
+    narrower = {
+        "t_ns": Annotated[int, msgspec.Meta(ge=-INSTANT_MAX_NS, le=INSTANT_MAX_NS)],
+        "event": Literal[tuple(REQUIRED_FIELDS)],
+    }
+    fields = {field.name: field for field in msgspec.structs.fields(Event)}
+    required = [(name, narrower.get(name, fields[name].type)) for name in _COMMON_FIELDS[:3]]
+    optional = [(name, fields[name].type, fields[name].default) for name in _COMMON_FIELDS[3:]]
+    return msgspec.defstruct(
+        "_CommonEvent",
+        [*required, *optional],
+        rename={"from_": "from"},
+        frozen=True,
+        forbid_unknown_fields=True,
+        omit_defaults=True,
+        gc=False,
+    )
+
+
+_decode_common = msgspec.json.Decoder(_common_event()).decode_lines
+_decode_any = msgspec.json.Decoder(Event).decode_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +135,20 @@ def sift(part: Part, odd: frozenset[str], *, exact_trail: bool) -> Sifted:
     return sifter.result()
 
 
+class _Latest(dict[str, int]):
+    """When each actor was last seen; of one not seen yet, `FOREVER_NS`, so that its first event is looked at in full."""
+
+    def __missing__(self, actor: str) -> int:
+        return FOREVER_NS
+
+
 class _Sifter:
     def __init__(self, odd: frozenset[str], exact_trail: bool) -> None:
         self._odd = odd
         self._exact_trail = exact_trail
-        self._sifted = Sifted()
+        self._sifted = Sifted(latest_ns=_Latest(), trail_latest_ns=_Latest())
         self._kept: list[Event] = []
         self._trail_ns: dict[tuple[str, str | None], int] = {}
-        self._decode_lines = msgspec.json.Decoder(Event).decode_lines
 
     def result(self) -> Sifted:
         """Everything found so far."""
@@ -114,17 +161,15 @@ class _Sifter:
 
     def take(self, block: bytes, *, is_last: bool) -> None:
         """Check and sift whole lines; `is_last`: nothing comes after them in the file, so the last one may be torn."""
+        if len(self._sifted.malformed) >= MALFORMED_MAX:
+            self._sifted.lines += block.count(b"\n")
+            return
         lines = block.count(b"\n")
-        if len(self._sifted.malformed) < MALFORMED_MAX:
-            try:
-                events = self._decode_lines(block)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                self._take_lines(block, is_last=is_last)
-            else:
-                if len(events) == lines:
-                    self._take_events(events)
-                else:  # empty lines, or a last one without its end: count them
-                    self._take_lines(block, is_last=is_last)
+        events = _events(block)
+        if len(events) == lines:
+            self._take_events(events)
+        else:  # a line that is no event, an empty one, or a last one without its end: look at each
+            self._take_lines(block, is_last=is_last)
         self._sifted.lines += lines
 
     def _take_lines(self, block: bytes, *, is_last: bool) -> None:
@@ -146,20 +191,19 @@ class _Sifter:
         """`number`: the line of the first one, counted within the block."""
         odd, keep = self._odd, self._kept.append
         latest_ns, trail_latest_ns = self._sifted.latest_ns, self._sifted.trail_latest_ns
-        for event in events:
+        for line, event in enumerate(events, start=self._sifted.lines + number):
             task, actor, t_ns, name = event.task, event.actor, event.t_ns, event.event
             # The fast way, for nearly every line; what it does not take is looked at in full.
-            if name in _OF_A_TASK and task is not None and t_ns >= latest_ns.get(actor, FOREVER_NS):
+            if name in _OF_A_TASK and task is not None and t_ns >= latest_ns[actor]:
                 latest_ns[actor] = t_ns
                 if task in odd:
                     keep(event)
-            elif name == "state" and task is not None and event.to and t_ns >= trail_latest_ns.get(actor, FOREVER_NS):
+            elif name == "state" and task is not None and event.to and t_ns >= trail_latest_ns[actor]:
                 trail_latest_ns[actor] = t_ns
                 if task in odd:
                     keep(event)
             else:
-                self._take_event(event, self._sifted.lines + number)
-            number += 1
+                self._take_event(event, line)
         self._sifted.events += len(events)
 
     def _take_event(self, event: Event, line: int) -> None:
@@ -207,6 +251,17 @@ class _Sifter:
         elif t_ns < before_ns:
             self._sifted.trail_went_back = True
         self._sifted.trail_latest_ns[actor] = t_ns
+
+
+def _events(block: bytes) -> list[Event]:
+    """The events of whole lines, if every line that is not empty is one; else none."""
+    for decode in (_decode_common, _decode_any):
+        try:
+            events: list[Event] = decode(block)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+        return events
+    return []
 
 
 def _blocks(stream: BinaryIO, part: Part) -> Iterator[tuple[bytes, bool]]:

@@ -53,6 +53,7 @@ BAD_LINES = {
     "null task": (b'{"t_ns":6,"actor":"w","event":"attempt.start","task":null}\n', "without 'task'"),
     "wrong type": (b'{"t_ns":6,"actor":"w","event":"attempt.start","task":7}\n', "`str"),
     "quoted number": (b'{"t_ns":6,"actor":"w","event":"attempt.start","task":"a","attempt":"1"}\n', "`int"),
+    "null for a step": (b'{"t_ns":6,"actor":"w","event":"effect","task":"a","step":null}\n', "`int | str`"),
     "fractional nanoseconds": (b'{"t_ns":6.5,"actor":"w","event":"crash"}\n', "`int`"),
     "NaN": (b'{"t_s":NaN,"actor":"w","event":"crash"}\n', "malformed"),
     "infinite time": (b'{"t_s":1e999,"actor":"w","event":"crash"}\n', ""),
@@ -80,6 +81,31 @@ def test_a_line_that_is_no_event_is_named_by_file_and_line_by_both_engines(
         assert [(one.file, one.line) for one in recorded.malformed] == [("history.w.jsonl", 2)]
         assert why.lower() in recorded.malformed[0].why.lower()
         assert_unknown_throughout(recorded)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"t_ns":6,"actor":"w","event":"submit.ok","task":"a","task":"b"}\n',
+        b'{"t_ns" : 6, "actor" : "w", "event" : "submit.ok", "task" : "a:b", "task" : "b"}\n',
+        b'{"t_ns":6,"actor":"w","event":"submit.ok","task":"a","t\\u0061sk":"\\u003a"}\n',
+        b'{"t_ns":6,"actor":"w","event":"submit.ok","task":"a","other":1,"other":' + b"9" * 5000 + b"}\n",
+    ],
+)
+def test_a_name_that_occurs_twice_is_refused(line: bytes, tmp_path: Path) -> None:
+    (tmp_path / "h.jsonl").write_bytes(GOOD + line)
+
+    (malformed,) = read_files([tmp_path / "h.jsonl"]).malformed
+
+    assert str(malformed).startswith("h.jsonl:2: the name ")
+    assert "occurs 2 times" in malformed.why
+
+
+def test_colons_and_quotes_within_texts_are_no_names(tmp_path: Path) -> None:
+    line = b'{"t_ns":6,"actor":"w:1","event":"submit.ok","task":"a\\":b","other":{"task":"c"}}\n'
+    (tmp_path / "h.jsonl").write_bytes(line)
+
+    assert read_files([tmp_path / "h.jsonl"]).malformed == ()
 
 
 def test_a_torn_last_line_is_counted_and_passed_over_by_both_engines(tmp_path: Path) -> None:
