@@ -15,8 +15,6 @@ from scenarios.verdict import Ruling
 
 LANES = ("client", "database", "broker", "worker", "outside", "lab")
 JOURNEYS_MAX = 40
-ROWS_HEAD = 60
-ROWS_TAIL = 30
 REPEATED_MIN = 3
 PAUSE_NS = NS_PER_S // 2  # a silence longer than this gets a row of its own
 
@@ -58,7 +56,10 @@ def journeys_of(judgement: Judgement, timeline: Timeline) -> tuple[Journey, ...]
     ordered += [task for task in judgement.journeys if task not in breaks]
     fates = _fates(judgement)
     return tuple(
-        _journey(task, judgement.journeys[task], breaks.get(task, ()), fates.get(task, ""), timeline)
+        replace(
+            _journey(task, judgement.journeys[task], breaks.get(task, ()), fates.get(task, ""), timeline),
+            left_out=judgement.left_out.get(task, 0),
+        )
         for task in ordered[:JOURNEYS_MAX]
     )
 
@@ -92,19 +93,17 @@ def _journey(task: str, moments: Sequence[Moment], breaks: tuple[str, ...], fate
     # The faults come from the plan as it really went: the same moments seen in the history would only say them twice.
     own = [moment for moment in ordered if moment.event != "final" and not moment.event.startswith("fault.")]
     final = next((moment for moment in ordered if moment.event == "final"), None)
-    left_out = max(0, len(own) - ROWS_HEAD - ROWS_TAIL)
-    shown = own if not left_out else [*own[:ROWS_HEAD], *own[-ROWS_TAIL:]]
-    if not shown:
+    if not own:
         return Journey(task, breaks, ())
-    first_ns, last_ns = shown[0].t_ns, shown[-1].t_ns
-    rows = list(_event_rows(shown, timeline))
+    first_ns, last_ns = own[0].t_ns, own[-1].t_ns
+    rows = list(_event_rows(own, timeline))
     rows += _fault_rows(timeline, first_ns, timeline.end_ns if fate else last_ns)
     rows.sort(key=lambda row: row.at_ns)
     rows = _with_pauses(rows)
     if fate or final is not None:
-        moved_ns = max((moment.t_ns for moment in shown if moment.event != "status"), default=first_ns)
+        moved_ns = max((moment.t_ns for moment in own if moment.event != "status"), default=first_ns)
         rows.append(_end_row(fate, final, first_ns, moved_ns, timeline))
-    return Journey(task, breaks, _with_thread(rows), left_out)
+    return Journey(task, breaks, _with_thread(rows))
 
 
 def _event_rows(moments: Sequence[Moment], timeline: Timeline) -> Iterable[Row]:

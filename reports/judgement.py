@@ -50,7 +50,10 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of verdicts.json. Verdicts and journeys are by name of promise and of task."""
+    """The content of verdicts.json. Verdicts are by name of promise, journeys by task.
+
+    `left_out`: how many events a journey lacks in the middle, where it does.
+    """
 
     verdicts: dict[str, Ruled] = msgspec.field(default_factory=dict)
     not_claimed: dict[str, Ruled] = msgspec.field(default_factory=dict)
@@ -58,6 +61,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     duplicates: dict[str, int] = msgspec.field(default_factory=dict)
     bounds: dict[str, str] = msgspec.field(default_factory=dict)
     journeys: dict[str, tuple[Moment, ...]] = msgspec.field(default_factory=dict)
+    left_out: dict[str, int] = msgspec.field(default_factory=dict)
     problems: tuple[str, ...] = ()
     malformed: tuple[str, ...] = ()
     exit_code: int | None = None

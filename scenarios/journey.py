@@ -1,12 +1,12 @@
 """The journey of a witness: what happened to one task, resource or user, in words, one line an event, with the faults it crossed."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scenarios.history import FINAL_LISTS, FOREVER_NS, NS_PER_S, Event, FaultSpan, History
 
 STEPS_MAX = 80
-"""A story longer than this keeps its beginning and its end."""
+"""A journey longer than this keeps its beginning and its end, half of it each, and says how much it lacks between them."""
 
 LANES = ("client", "database", "broker", "worker", "outside", "lab")
 
@@ -31,15 +31,20 @@ class Step:
     text: str
 
 
-def journey(history: History, witness: str) -> tuple[Step, ...]:
-    """The story of a task, resource or user: its own events, the deaths of those who worked on it, the faults it crossed, its end."""
-    return journeys(history, [witness])[witness]
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """The story of a task, resource or user: its own events, the deaths of those who worked on it, the faults it crossed, its end.
+
+    `left_out`: how many events it lacks in the middle.
+    """
+
+    steps: tuple[Step, ...]
+    left_out: int = 0
 
 
-def journeys(history: History, witnesses: Iterable[str]) -> dict[str, tuple[Step, ...]]:
-    """The stories of several, in one pass over the history."""
-    stories = _stories(history, witnesses)
-    return {witness: steps_of(_shortened(story), witness) for witness, story in stories.items()}
+def journeys(history: History, witnesses: Iterable[str]) -> dict[str, Journey]:
+    """The journeys of several, in one pass over the history; without a step where it says nothing of a witness."""
+    return {witness: told(story, witness) for witness, story in _stories(history, witnesses).items()}
 
 
 def story_of(history: History, witness: str) -> list[Event]:
@@ -47,9 +52,12 @@ def story_of(history: History, witness: str) -> list[Event]:
     return _stories(history, [witness])[witness]
 
 
-def steps_of(story: Iterable[Event], witness: str) -> tuple[Step, ...]:
-    """Events in words, one line each."""
-    return tuple(_step(event, witness) for event in story)
+def told(story: Sequence[Event], witness: str) -> Journey:
+    """Events in words, one line each; of a long story its beginning and its end."""
+    half = STEPS_MAX // 2
+    left_out = max(0, len(story) - STEPS_MAX)
+    shown = [*story[:half], *story[-half:]] if left_out else story
+    return Journey(tuple(_step(event, witness) for event in shown), left_out)
 
 
 def _stories(history: History, witnesses: Iterable[str]) -> dict[str, list[Event]]:
@@ -92,11 +100,6 @@ def _story(history: History, own: list[Event], context: list[Event]) -> list[Eve
     ]
     end = [history.final] if history.final is not None and id(history.final) not in told else []
     return [*sorted([*own, *around], key=lambda event: event.t_ns), *end]
-
-
-def _shortened(story: list[Event]) -> list[Event]:
-    half = STEPS_MAX // 2
-    return story if len(story) <= STEPS_MAX else [*story[:half], *story[-half:]]
 
 
 def _lane(event: Event) -> str:

@@ -12,7 +12,7 @@ from scenarios.causes import Cause, cause_of, repeats
 from scenarios.checkers import CHECKERS
 from scenarios.guarantees import Guarantee
 from scenarios.history import History, Recorded
-from scenarios.journey import Step, journeys
+from scenarios.journey import Journey, Step, journeys
 from scenarios.ordinary import NONE, Ordinary
 from scenarios.policy import Policy
 from scenarios.verdict import Breach, Findings, Proof, Ruling, Verdict, broken, exit_code_of, held, unknown
@@ -23,14 +23,17 @@ JOURNEYS_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """All that can be said of a run. `verdicts` are of the promises claimed; `not_claimed`, of all others, decide nothing."""
+    """All that can be said of a run. `verdicts` are of the promises claimed; `not_claimed`, of all others, decide nothing.
+
+    In JSON `journeys` and `left_out` are by witness: the steps, and how many events they lack in the middle, where they do.
+    """
 
     verdicts: tuple[Verdict, ...]
     not_claimed: tuple[Verdict, ...]
     account: Account
     duplicates: Mapping[str, int]
     bounds: Mapping[str, str]
-    journeys: Mapping[str, tuple[Step, ...]]
+    journeys: Mapping[str, Journey]
     problems: tuple[str, ...]
     malformed: tuple[str, ...]
 
@@ -47,7 +50,8 @@ class Judgement:
             "account": account_json(self.account),
             "duplicates": dict(self.duplicates),
             "bounds": dict(self.bounds),
-            "journeys": {witness: [_step_json(step) for step in steps] for witness, steps in self.journeys.items()},
+            "journeys": {name: [_step_json(step) for step in journey.steps] for name, journey in self.journeys.items()},
+            "left_out": {name: journey.left_out for name, journey in self.journeys.items() if journey.left_out},
             "problems": list(self.problems),
             "malformed": list(self.malformed),
             "exit_code": self.exit_code,
@@ -189,7 +193,7 @@ def bound(tested: int) -> str:
     return f"0 in {tested}: rate below {3 / tested:.2g} at 95 %"
 
 
-def _journeys(history: History, verdicts: Iterable[Verdict]) -> dict[str, tuple[Step, ...]]:
+def _journeys(history: History, verdicts: Iterable[Verdict]) -> dict[str, Journey]:
     return journeys(history, [witness for verdict in verdicts for witness in verdict.witnesses[:JOURNEYS_MAX]])
 
 

@@ -22,12 +22,16 @@ from scenarios.rundir import RUN_FILE, RunDirectory
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A judgement with the history it is of and the policy it was judged by; `source` is the path as a person wrote it."""
+    """A judgement with the history it is of and the policy it was judged by; `source` is the path as a person wrote it.
+
+    `ordinary`: the tasks of a large history that were only counted, and whose events `recorded` lacks.
+    """
 
     source: Path
     recorded: Recorded
     judgement: Judgement
     policy: Policy
+    ordinary: Ordinary = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,7 @@ def _judge(
         unclaimed = judge(recorded, claims=(), policy=policy, ordinary=ordinary).not_claimed
         claims = frozenset(verdict.guarantee for verdict in unclaimed if verdict.exercised) or frozenset(Guarantee)
     judgement = judge(recorded, claims=claims, policy=policy, problems=problems, ordinary=ordinary)
-    return Judged(source, recorded, judgement, policy)
+    return Judged(source, recorded, judgement, policy, ordinary)
 
 
 def claims_from(names: Iterable[str]) -> frozenset[Guarantee]:

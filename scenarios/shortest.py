@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from scenarios.checkers import CHECKERS
 from scenarios.guarantees import Guarantee
 from scenarios.history import Event, FaultSpan, History
-from scenarios.journey import Step, steps_of, story_of
+from scenarios.journey import Journey, Step, story_of, told
 from scenarios.policy import Policy
 from scenarios.verdict import Breach, Proof
 
@@ -13,7 +13,7 @@ EVENTS_MAX = 300
 """A longer story is told whole: shortening tries its judge once an event."""
 
 
-def shortest_story(history: History, guarantee: Guarantee, witness: str, policy: Policy) -> tuple[Step, ...]:
+def shortest_story(history: History, guarantee: Guarantee, witness: str, policy: Policy) -> Journey:
     """What is left of the witness's story when everything is taken out, from its end, without which the very same breach is still found.
 
     Only where the breach rests on events that are there: of what is proven by something missing, the whole story is told, and so it is
@@ -30,7 +30,7 @@ def shortest_story(history: History, guarantee: Guarantee, witness: str, policy:
         shorter = _without_the_needless(story, lambda events: found[0] in breaches_in(events))
         while len(shorter) < len(story):  # what one event needed may be needless once that event is gone
             story, shorter = shorter, _without_the_needless(shorter, lambda events: found[0] in breaches_in(events))
-    return steps_of(story, witness)
+    return told(story, witness)
 
 
 def _without_the_needless(story: list[Event], proves: Callable[[list[Event]], bool]) -> list[Event]:

@@ -1,25 +1,17 @@
 """`tasklab check`: judge a stored run again, a foreign history, or a file of judged cases."""
 
 import enum
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, STYLE_OF_RULING, console, explained, print_json
+from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, explained, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console
-    from rich.table import Table
-
     from scenarios.guarantees import Guarantee
-    from scenarios.journey import Step
-    from scenarios.judge import Judgement
-    from scenarios.judging import Judged
     from scenarios.policy import Policy
-    from scenarios.verdict import Verdict
 
 
 class HistoryFormat(enum.StrEnum):
@@ -29,8 +21,7 @@ class HistoryFormat(enum.StrEnum):
     JEPSEN = "jepsen"
 
 
-WITNESSES_TOLD = 5
-"""For how many witnesses the journey is printed."""
+TIME_LIMIT_S = 60.0
 
 
 def check(
@@ -63,8 +54,14 @@ def check(
         ),
     ] = None,
     time_limit_s: Annotated[
-        float, typer.Option("--time-limit", metavar="SECONDS", min=0, help="After which linearizability is unknown.")
-    ] = 60.0,
+        float | None,
+        typer.Option(
+            "--time-limit",
+            metavar="SECONDS",
+            min=0,
+            help=f"With --model: after which linearizability is unknown; {TIME_LIMIT_S:g} where not stated.",
+        ),
+    ] = None,
     cases: Annotated[
         bool, typer.Option("--cases", help="FILE holds judged cases: print those that come out otherwise.")
     ] = False,
@@ -75,34 +72,73 @@ def check(
     judged on the promises that it puts to the test. Exit code 0: all claimed promises held (--cases: no difference); 1: one is broken
     (a case differs); 2: wrong usage; 3: unknown.
     """
-    # Here and not above: `tasklab --help` should not wait for decoders.
-    from scenarios.errors import NothingToJudge
-    from scenarios.judging import Question, judge_path
-
+    stated = {
+        "--claims": claims,
+        "--policy": policy,
+        "--witness": witness,
+        "--model": model,
+        "--time-limit": time_limit_s,
+    }
+    limit_s = TIME_LIMIT_S if time_limit_s is None else time_limit_s
     with explained():
-        if history_format is HistoryFormat.JEPSEN:
-            from tasklab.commands.check_jepsen import check_jepsen, check_jepsen_cases
-
-            if cases:
-                raise typer.Exit(check_jepsen_cases(path, as_json=as_json))
-            raise typer.Exit(check_jepsen(path, model=model, time_limit_s=time_limit_s, as_json=as_json))
         if cases:
-            raise typer.Exit(_check_cases(path, as_json))
-        question = Question(_claims(claims), _policy(policy), () if witness is None else (witness,))
-        if model is not None and model not in ("lock", "status"):
-            raise NothingToJudge(f"there is no model {model!r} of a history of tasks; there are lock and status")
-        judged = judge_path(path, question)
-    if model is not None and not judged.recorded.malformed:
-        from tasklab.commands.check_objects import check_objects
+            _refuse("--cases", stated)
+            code = _check_cases(path, history_format, as_json)
+        elif history_format is HistoryFormat.JEPSEN:
+            _refuse("--format jepsen", stated, allowed={"--model", "--time-limit"})
+            code = _check_jepsen(path, model, limit_s, as_json)
+        elif model is not None:
+            _refuse("--model", stated, allowed={"--model", "--time-limit"})
+            code = _check_objects(path, model, limit_s, as_json)
+        else:
+            _refuse("a judgement of all promises", stated, allowed={"--claims", "--policy", "--witness"})
+            code = _check(path, _claims(claims), _policy(policy), witness, as_json)
+    raise typer.Exit(code)
 
-        raise typer.Exit(check_objects(judged.recorded.history, model, time_limit_s=time_limit_s, as_json=as_json))
+
+def _refuse(chosen: str, stated: Mapping[str, object], *, allowed: Collection[str] = ()) -> None:
+    """Raise where an option was stated that would have no effect on what was chosen."""
+    from scenarios.errors import WrongUsage
+
+    idle = [name for name, value in stated.items() if value is not None and name not in allowed]
+    if idle:
+        raise WrongUsage(f"{chosen} does not go together with {' and '.join(idle)}")
+
+
+# Imports are within the functions: `tasklab --help` should not wait for decoders.
+
+
+def _check(
+    path: Path, claims: "frozenset[Guarantee] | None", policy: "Policy | None", witness: str | None, as_json: bool
+) -> int:
+    from scenarios.judging import Question, judge_path
+    from tasklab.commands.check_words import print_journey, print_judged
+
+    judged = judge_path(path, Question(claims, policy, () if witness is None else (witness,)))
     if witness is not None:
-        _tell(judged, witness, as_json)
+        print_journey(judged, witness, as_json=as_json)
     elif as_json:
         print_json(judged.judgement.to_json())
     else:
-        _print(judged)
-    raise typer.Exit(judged.judgement.exit_code)
+        print_judged(judged)
+    return judged.judgement.exit_code
+
+
+def _check_objects(path: Path, model: str, time_limit_s: float, as_json: bool) -> int:
+    from scenarios.errors import NothingToJudge
+    from scenarios.judging import judge_path
+    from scenarios.objects import OBJECTS
+    from tasklab.commands.check_objects import check_objects
+
+    if model not in OBJECTS:
+        raise NothingToJudge(f"there is no model {model!r} of a history of tasks; there are {' and '.join(OBJECTS)}")
+    return check_objects(judge_path(path), model, time_limit_s=time_limit_s, as_json=as_json)
+
+
+def _check_jepsen(path: Path, model: str | None, time_limit_s: float, as_json: bool) -> int:
+    from tasklab.commands.check_jepsen import check_jepsen
+
+    return check_jepsen(path, model=model, time_limit_s=time_limit_s, as_json=as_json)
 
 
 def _claims(names: str | None) -> "frozenset[Guarantee] | None":
@@ -127,11 +163,14 @@ def _policy(file: Path | None) -> "Policy | None":
         raise NothingToJudge(f"{file} holds no policy: {error}") from error
 
 
-def _check_cases(file: Path, as_json: bool) -> int:
+def _check_cases(file: Path, history_format: HistoryFormat, as_json: bool) -> int:
     import msgspec
 
     from scenarios.judging import differences, read_cases
+    from tasklab.commands.check_jepsen import check_jepsen_cases
 
+    if history_format is HistoryFormat.JEPSEN:
+        return check_jepsen_cases(file, as_json=as_json)
     judged = read_cases(file)
     found = differences(judged)
     if as_json:
@@ -143,85 +182,3 @@ def _check_cases(file: Path, as_json: bool) -> int:
             )
         typer.echo(f"{len(judged)} cases, {len(found)} differences")
     return EXIT_BROKEN if found else EXIT_HELD
-
-
-def _tell(judged: "Judged", witness: str, as_json: bool) -> None:
-    import msgspec
-
-    from scenarios.journey import journey
-
-    steps = journey(judged.recorded.history, witness)
-    if as_json:
-        print_json({"witness": witness, "journey": msgspec.to_builtins(steps)})
-        return
-    if not steps:
-        typer.echo(f"the history says nothing of {witness!r}")
-    for step in steps:
-        typer.echo(_line(step))
-
-
-def _line(step: "Step") -> str:
-    return f"  {step.t_ns / 1e9:10.3f} s  {step.lane:<8}  {step.actor:<12}  {step.text}"
-
-
-def _print(judged: "Judged") -> None:
-    terminal = console()
-    judgement = judged.judgement
-    for place in judgement.malformed[:10]:
-        terminal.print(f"malformed: {place}")
-    for problem in judgement.problems:
-        terminal.print(f"problem: {problem}")
-    untested = [verdict for verdict in judgement.verdicts if verdict.ruling == "held" and not verdict.exercised]
-    terminal.print(_table("promise", [verdict for verdict in judgement.verdicts if verdict not in untested]))
-    if untested:
-        names = ", ".join(verdict.guarantee.value for verdict in untested)
-        terminal.print(f"held (not exercised, so no evidence): {names}")
-    told = [verdict for verdict in judgement.not_claimed if verdict.ruling == "broken"]
-    if told:
-        terminal.print(_table("not claimed", told))
-    _print_account(terminal, judgement)
-    _print_proofs(terminal, judged)
-    if judged.recorded.torn:
-        terminal.print(f"\n{judged.recorded.torn} torn last line(s) passed over: their writers were killed")
-
-
-def _print_proofs(terminal: "Console", judged: "Judged") -> None:
-    from scenarios.journey import fault_words
-    from scenarios.shortest import crossed, shortest_story
-
-    history = judged.recorded.history
-    proofs = [(verdict, witness) for verdict in judged.judgement.verdicts for witness in verdict.witnesses]
-    for verdict, witness in proofs[:WITNESSES_TOLD]:
-        steps = shortest_story(history, verdict.guarantee, witness, judged.policy)
-        terminal.print(f"\n{verdict.guarantee.value} is broken by {witness}:", style="bold")
-        for span in crossed(history, steps):
-            terminal.print(f"  meanwhile: {fault_words(span)}")
-        for step in steps:
-            terminal.print(_line(step))
-    if len(proofs) > WITNESSES_TOLD:
-        terminal.print(f"\nand {len(proofs) - WITNESSES_TOLD} more; `--witness TASK` tells the journey of any")
-
-
-def _table(title: str, verdicts: "Sequence[Verdict]") -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False)
-    for heading in (title, "verdict", "why"):
-        table.add_column(heading, justify="left", overflow="fold")
-    for verdict in verdicts:
-        table.add_row(
-            verdict.guarantee.value, Text(verdict.ruling.value, STYLE_OF_RULING[verdict.ruling]), Text(verdict.reason)
-        )
-    return table
-
-
-def _print_account(terminal: "Console", judgement: "Judgement") -> None:
-    account = judgement.account
-    counts = " + ".join(f"{count} {place.replace('_', ' ')}" for place, count in account.counts.items() if count)
-    balance = "" if account.balanced else " — does not balance"
-    terminal.print(f"\naccount: {account.submitted} submitted = {counts or 0}{balance}")
-    repeats = ", ".join(f"{count} {cause.replace('_', ' ')}" for cause, count in judgement.duplicates.items() if count)
-    terminal.print(f"repeated attempts by cause: {repeats or 'none'}")
-    for promise, words in judgement.bounds.items():
-        terminal.print(f"  {promise}: {words}")

@@ -6,19 +6,39 @@ from typing import Any
 
 import typer
 
-from scenarios.history import History
+from scenarios.judging import Judged
 from scenarios.linearizability import Call, Model, linearizable
 from scenarios.objects import OBJECTS
 from scenarios.verdict import Ruling, exit_code_of
-from tasklab.commands.output import print_json
+from tasklab.commands.output import EXIT_UNKNOWN, print_json
 
 
-def check_objects(history: History, name: str, *, time_limit_s: float, as_json: bool) -> int:
+def check_objects(judged: Judged, name: str, *, time_limit_s: float, as_json: bool) -> int:
     """Judge every lock or every status of a history as an object of its own, and print it; the exit code."""
     model, calls = OBJECTS[name]
-    said = judge_calls(calls(history), model, name=name, time_limit_s=time_limit_s)
+    malformed = judged.judgement.malformed
+    if malformed:
+        said = _unknown(name, f"the history is malformed: {malformed[0]}") | {"malformed": list(malformed)}
+    elif name == "status" and judged.ordinary.tasks:
+        said = _unknown(
+            name,
+            f"the history is so large that of {judged.ordinary.tasks} tasks that ran once and succeeded the events were only counted; "
+            "cut it by task into files of less than 24 MB",
+        )
+    else:
+        said = judge_calls(calls(judged.recorded.history), model, name=name, time_limit_s=time_limit_s)
     print_said(said, as_json=as_json)
     return int(str(said["exit_code"]))
+
+
+def _unknown(name: str, reason: str) -> dict[str, object]:
+    verdict = {"verdict": Ruling.UNKNOWN.value, "reason": reason, "witnesses": []}
+    return {
+        "checker": f"linearizable {name}",
+        "valid": "unknown",
+        "verdicts": {"linearizable": verdict},
+        "exit_code": EXIT_UNKNOWN,
+    }
 
 
 def judge_calls(calls: Iterable[Call], model: Model, *, name: str, time_limit_s: float) -> dict[str, object]:

@@ -7,7 +7,9 @@ import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
+from scenarios import reading
 from scenarios.guarantees import Guarantee
+from scenarios.journey import STEPS_MAX
 from scenarios.rundir import VERDICTS_FILE, RunDirectory, RunFacts
 from tasklab.__main__ import app
 from tests.anomalies import X, effect_twice, planted, two_holders
@@ -47,7 +49,7 @@ def test_a_run_is_judged_by_its_claims_and_its_verdicts_are_written_again(tmp_pa
     written = json.loads((run / VERDICTS_FILE).read_text())
     assert (result.exit_code, json.loads(result.stdout)) == (0, written)
     assert set(written) == {
-        *("verdicts", "not_claimed", "account", "duplicates", "bounds", "journeys"),
+        *("verdicts", "not_claimed", "account", "duplicates", "bounds", "journeys", "left_out"),
         *("problems", "malformed", "exit_code"),
     }
     assert set(written["verdicts"]) == {"no_lost_task", "effect_at_most_once"}
@@ -155,6 +157,41 @@ def test_the_locks_of_a_history_are_judged_as_objects(tmp_path: Path) -> None:
     assert result.stdout.splitlines()[0] == "linearizable lock: not valid"
 
 
+def test_statuses_of_tasks_that_were_only_counted_are_not_called_linearizable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = Draft(audited=True)
+    live(draft, "a", Life("done", (), frozenset({"status"}), 1.0))
+    run = a_run(tmp_path / "run", draft)
+
+    assert check(run, "--model", "status").exit_code == 0
+    monkeypatch.setattr(reading, "SIEVE_BYTES_MIN", 0)
+    sieved = check(run, "--model", "status")
+
+    assert sieved.exit_code == 3
+    assert "only counted" in sieved.stdout
+
+
+def test_a_long_journey_says_in_text_and_json_how_much_it_lacks(tmp_path: Path) -> None:
+    draft = a_draft()
+    for number in range(500):
+        draft.add(50 + number, "worker", "progress", task="a", percent=1)
+    effect_twice(draft, 5)
+    for number in range(500):
+        draft.add(50 + number, "worker", "progress", task=X, percent=1)
+    run = a_run(tmp_path / "run", draft)
+
+    text = check(run, "--witness", "a").stdout
+    verdicts = json.loads(check(run, "--json").stdout)
+
+    lacking = [line for line in text.splitlines() if "in the middle left out" in line]
+    assert len(lacking) == 1
+    assert text.splitlines().index(lacking[0]) == STEPS_MAX // 2
+    assert list(verdicts["left_out"]) == [X]
+    assert verdicts["left_out"][X] > 400
+    assert len(verdicts["journeys"][X]) == STEPS_MAX
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -168,6 +205,12 @@ def test_the_locks_of_a_history_are_judged_as_objects(tmp_path: Path) -> None:
         ["/nowhere", "--format", "jepsen"],
         [CASES / "README.md", "--format", "jepsen", "--model", "stack"],
         [CASES / "README.md", "--format", "edn"],
+        [CASES / "README.md", "--format", "jepsen", "--claims", "no_lost_task"],
+        [CASES / "README.md", "--format", "jepsen", "--witness", "a"],
+        [CASES / "task-histories.json", "--cases", "--policy", CASES / "README.md"],
+        [CASES / "jepsen-queue-cases.json", "--cases", "--format", "jepsen", "--model", "queue"],
+        [CASES / "README.md", "--model", "lock", "--witness", "a"],
+        [CASES / "README.md", "--time-limit", "5"],
     ],
     ids=str,
 )

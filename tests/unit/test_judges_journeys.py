@@ -1,7 +1,8 @@
 """A witness's story in words: all of it, or no more than proves the break."""
 
 from scenarios.guarantees import Guarantee
-from scenarios.journey import LANES, STEPS_MAX, journey
+from scenarios.history import History
+from scenarios.journey import LANES, STEPS_MAX, Journey, journeys, story_of
 from scenarios.policy import NO_POLICY
 from scenarios.shortest import crossed, shortest_story
 from tests.anomalies import KINDS, X, one_key_two_ids, planted, two_holders
@@ -14,8 +15,12 @@ def a_draft() -> Draft:
     return draft
 
 
+def journey(history: History, witness: str) -> Journey:
+    return journeys(history, [witness])[witness]
+
+
 def test_a_journey_crosses_the_lanes_with_its_faults_and_its_end() -> None:
-    steps = journey(a_draft().recorded().history, "a")
+    steps = journey(a_draft().recorded().history, "a").steps
 
     assert {step.lane for step in steps} == set(LANES) - {"database"}
     assert [step.text for step in steps if step.lane == "lab"] == [
@@ -29,25 +34,26 @@ def test_a_journey_crosses_the_lanes_with_its_faults_and_its_end() -> None:
 
 
 def test_nothing_is_told_of_somebody_unknown() -> None:
-    assert journey(a_draft().recorded().history, "nobody") == ()
+    assert journey(a_draft().recorded().history, "nobody") == Journey(())
 
 
-def test_a_journey_without_end_keeps_its_beginning_and_its_end() -> None:
+def test_a_journey_without_end_keeps_its_beginning_and_its_end_and_says_what_it_lacks() -> None:
     draft = a_draft()
     for number in range(500):
         draft.add(50 + number, "worker", "progress", task="a", percent=1)
 
-    steps = journey(draft.recorded().history, "a")
+    whole = journey(draft.recorded().history, "a")
 
-    assert len(steps) == STEPS_MAX
-    assert (steps[0].text, steps[-1].event) == ("hands the task in", "final")
+    assert len(whole.steps) == STEPS_MAX
+    assert (whole.steps[0].text, whole.steps[-1].event) == ("hands the task in", "final")
+    assert whole.left_out == len(story_of(draft.recorded().history, "a")) - STEPS_MAX > 400
 
 
 def test_the_shortest_story_of_two_effects_is_the_two_effects() -> None:
     draft = a_draft()
     draft.add(20, "worker-x", "effect", task="a", step=1)
 
-    steps = shortest_story(draft.recorded().history, Guarantee.EFFECT_AT_MOST_ONCE, "a", NO_POLICY)
+    steps = shortest_story(draft.recorded().history, Guarantee.EFFECT_AT_MOST_ONCE, "a", NO_POLICY).steps
 
     assert [step.text for step in steps] == ["effect of step 1 accepted with fence 1", "effect of step 1 accepted"]
     assert [span.target for span in crossed(draft.recorded().history, steps)] == ["broker"]
@@ -59,7 +65,7 @@ def test_no_release_is_left_out_of_the_story_of_a_lease() -> None:
     draft.add(1, "first", "lease.released", resource=X)
     two_holders(draft, 2)
 
-    steps = shortest_story(draft.recorded().history, Guarantee.SINGLE_HOLDER, X, NO_POLICY)
+    steps = shortest_story(draft.recorded().history, Guarantee.SINGLE_HOLDER, X, NO_POLICY).steps
 
     assert [(step.actor, step.event) for step in steps if step.actor != "leader-x"] == [("leader-y", "lease.acquired")]
 

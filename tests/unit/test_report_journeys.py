@@ -1,6 +1,6 @@
 """The rows of a journey: its events, the faults it lived through, its silences, and the thread through the lanes."""
 
-from reports.journeys import JOURNEYS_MAX, ROWS_HEAD, ROWS_TAIL, Journey, Row, journeys_of
+from reports.journeys import JOURNEYS_MAX, Journey, Row, journeys_of
 from reports.judgement import Account, Judgement, Moment, Ruled
 from reports.timeline import Timeline
 from scenarios.history import NS_PER_S
@@ -172,15 +172,11 @@ def test_the_first_witness_of_every_broken_promise_comes_before_anybodys_second(
     ]
 
 
-def test_long_journeys_and_many_journeys_are_cut_and_say_so() -> None:
-    events = tuple(moment(1.0 + n / 1000, "worker", str(n)) for n in range(ROWS_HEAD + ROWS_TAIL + 10))
-    judgement = Judgement(journeys={f"t{n:03}": events for n in range(JOURNEYS_MAX + 5)})
+def test_of_many_journeys_the_first_are_told_and_a_cut_one_says_so() -> None:
+    events = (moment(1.0, "worker", "begins"), moment(1.1, "worker", "ends"))
+    judgement = Judgement(journeys={f"t{n:03}": events for n in range(JOURNEYS_MAX + 5)}, left_out={"t001": 10})
 
     journeys = journeys_of(judgement, QUIET)
 
     assert len(journeys) == JOURNEYS_MAX
-    assert journeys[0].left_out == 10
-    assert [row.text for row in journeys[0].rows] == [
-        *map(str, range(ROWS_HEAD)),
-        *map(str, range(ROWS_HEAD + 10, ROWS_HEAD + 10 + ROWS_TAIL)),
-    ]
+    assert [journey.left_out for journey in journeys[:3]] == [0, 10, 0]
