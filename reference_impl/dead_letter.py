@@ -36,7 +36,7 @@ _WRITE = insert(dead_letters).from_select(
     select(
         tasks.c.id,
         bindparam("why", type_=String),
-        tasks.c.retry_count,
+        tasks.c.attempts_spent,
         tasks.c.failure_class,
         tasks.c.failure_message,
         tasks.c.updated_us,
@@ -71,7 +71,9 @@ def open_count(connection: Connection) -> int:
     )
 
 
-_REDRIVE = store.moving(TaskState.DEAD, TaskState.ACCEPTED, retry_count=0, enqueued_us=now_us(), cancel_requested=False)
+_REDRIVE = store.moving(
+    TaskState.DEAD, TaskState.ACCEPTED, attempts_spent=0, enqueued_us=now_us(), cancel_requested=False
+)
 
 
 def redrive(connection: Connection, letter_id: int, *, actor: str, work_queue: str) -> bool:

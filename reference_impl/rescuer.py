@@ -177,7 +177,7 @@ class Rescuer:
         if task.cancel_requested:
             return settlement.end_held(connection, _CANCEL_SILENT, task, actor=name)
         record = settlement.failure_record("LeaseExpired", "the attempt fell silent")
-        if task.retry_count >= self.options.attempts_max:
+        if task.attempts_spent >= self.options.attempts_max:
             ended = settlement.end_held(connection, _BURY_SILENT, task, actor=name, **record)
             if ended:
                 dead_letter.write(connection, task, "poison", dead_queue=self.topology.dead_queue)

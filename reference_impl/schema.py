@@ -42,7 +42,7 @@ tasks = Table(
     Column("failure_class", String(64)),
     Column("failure_message", String(500)),
     Column("attempt", Integer, nullable=False),
-    Column("retry_count", Integer, nullable=False),
+    Column("attempts_spent", Integer, nullable=False),
     Column("fence", BigInteger, nullable=False),
     Column("cancel_requested", Boolean, nullable=False),
     Column("lease_owner", String(128)),

@@ -61,7 +61,7 @@ def task_of(row: Row[Any]) -> Task:
         request_hash=row.request_hash,
         trace_id=row.trace_id,
         attempt=row.attempt,
-        retry_count=row.retry_count,
+        attempts_spent=row.attempts_spent,
         fence=row.fence,
         cancel_requested=bool(row.cancel_requested),
         created_us=row.created_us,
@@ -116,7 +116,7 @@ _INSERT_ACCEPTED = insert(tasks).values(
     deadline_us=now_us() + bindparam("time_left_us", type_=BigInteger),  # null, where there is no deadline
     status=TaskState.ACCEPTED,
     attempt=0,
-    retry_count=0,
+    attempts_spent=0,
     fence=0,
     cancel_requested=False,
     enqueued_us=now_us(),
@@ -192,7 +192,7 @@ _IN_TIME = or_(tasks.c.deadline_us.is_(None), tasks.c.deadline_us > now_us())
 _CLAIMED: Mapping[str, object] = {
     "fence": tasks.c.fence + 1,
     "attempt": tasks.c.attempt + 1,
-    "retry_count": tasks.c.retry_count + 1,
+    "attempts_spent": tasks.c.attempts_spent + 1,
     "lease_owner": bindparam("owner"),
     "lease_expires_us": now_us() + bindparam("lease_us", type_=BigInteger),
     "heartbeat_us": now_us(),

@@ -46,7 +46,7 @@ LEGAL_MOVES: Mapping[TaskState | None, frozenset[TaskState]] = {
 class Task:
     """A task as its row says; instants are microseconds since the Unix epoch by the database's clock.
 
-    `attempt` numbers the latest attempt from 1 (0: none yet) and never goes back; `retry_count` is how many attempts count
+    `attempt` numbers the latest attempt from 1 (0: none yet) and never goes back; `attempts_spent` is how many of them count
     against the budget, which a redrive gives back.
     """
 
@@ -59,7 +59,7 @@ class Task:
     request_hash: str
     trace_id: str
     attempt: int
-    retry_count: int
+    attempts_spent: int
     fence: int
     cancel_requested: bool
     created_us: int

@@ -161,7 +161,7 @@ class Worker:
     def _settle(self, claim: Claim, result: Mapping[str, object] | None, failure: Failure | None) -> bool:
         """Tried until the database takes it or the lease has run out: then the attempt is somebody else's to end."""
         policy = self.options.retry_policy
-        wait_s = 0.0 if failure is None else delay_s(claim.task.retry_count, policy, self.runtime.entropy)
+        wait_s = 0.0 if failure is None else delay_s(claim.task.attempts_spent, policy, self.runtime.entropy)
 
         def work(connection: Connection) -> Settled:
             if failure is None:

@@ -87,7 +87,7 @@ def upgrade() -> None:
         sa.Column("failure_class", sa.String(length=64), nullable=True),
         sa.Column("failure_message", sa.String(length=500), nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=False),
-        sa.Column("retry_count", sa.Integer(), nullable=False),
+        sa.Column("attempts_spent", sa.Integer(), nullable=False),
         sa.Column("fence", sa.BigInteger(), nullable=False),
         sa.Column("cancel_requested", sa.Boolean(), nullable=False),
         sa.Column("lease_owner", sa.String(length=128), nullable=True),

@@ -45,7 +45,7 @@ class WorkerWithoutFence(Worker):
         task, record = claim.task, failure_record(failure.error_class, failure.message)
         if failure.kind == "permanent":
             return Settled.FAILED if self._move(connection, _FAIL, claim, **record) else Settled.NOT_OURS
-        if task.retry_count >= self.options.retry_policy.attempts_max:
+        if task.attempts_spent >= self.options.retry_policy.attempts_max:
             if self._move(connection, _BURY, claim, **record):
                 dead_letter.write(connection, task, "exhausted", dead_queue=self.topology.dead_queue)
                 return Settled.DEAD

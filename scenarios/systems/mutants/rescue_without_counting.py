@@ -14,7 +14,7 @@ from scenarios.systems.mutants.mutant import Mutant
 _FORGIVE = (
     update(tasks)
     .where(tasks.c.id == bindparam("rescued_id"), tasks.c.status == "RETRYING")
-    .values(retry_count=tasks.c.retry_count - 1)
+    .values(attempts_spent=tasks.c.attempts_spent - 1)
 )
 
 

@@ -71,7 +71,7 @@ def test_a_claim_raises_fence_and_attempt_and_takes_the_lease(world: World) -> N
     claim = world.claim(task, "worker-7")
 
     row = world.find(task)
-    assert (row.status, row.fence, row.attempt, row.retry_count) == (TaskState.RUNNING, 1, 1, 1)
+    assert (row.status, row.fence, row.attempt, row.attempts_spent) == (TaskState.RUNNING, 1, 1, 1)
     assert row.lease_owner == "worker-7"
     assert row.lease_expires_us is not None
     assert row.lease_expires_us - row.updated_us == pytest.approx(10_000_000, abs=5)

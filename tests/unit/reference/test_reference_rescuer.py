@@ -41,7 +41,7 @@ def test_a_silent_attempt_is_tried_again_at_once_and_counts(world: World) -> Non
     world.sweep()
 
     row = world.find(task)
-    assert (row.status, row.retry_count, row.failure_class) == (TaskState.RETRYING, 1, "LeaseExpired")
+    assert (row.status, row.attempts_spent, row.failure_class) == (TaskState.RETRYING, 1, "LeaseExpired")
     assert (row.lease_owner, row.lease_expires_us) == (None, None)
     assert len(world.outbox(task_id=task.id)) == 2
     assert world.claim(task, "worker-2").fence == 2
@@ -391,7 +391,7 @@ def test_a_dead_letter_is_open_until_a_person_redrives_it_with_a_fresh_budget(wo
     row = world.find(task)
     handled = world.letters()[0]
     assert answers == [True, False]
-    assert (row.status, row.retry_count, row.attempt) == (TaskState.ACCEPTED, 0, SETTINGS.attempts_max)
+    assert (row.status, row.attempts_spent, row.attempt) == (TaskState.ACCEPTED, 0, SETTINGS.attempts_max)
     assert (handled.handled_how, handled.handled_us is not None) == ("redriven", True)
     assert transact(world.engine, dead_letter.open_count) == 0
     assert world.outbox(task_id=task.id)[-1].queue == SETTINGS.work_queue
