@@ -1,8 +1,8 @@
 """What clients read (rule 13): no other state after a final one; a final one is that of the account, and not ahead of its row.
 
 Once a client read a final state no later read shows another; a final state read is the one in `final`; none is read before the `state`
-row that made it, where there are rows. A redrive makes a final state an earlier one. Later is a read that was asked for after the
-former was answered, where the history says when it was asked for.
+row that made it, where there are rows. A redrive makes a final state an earlier one, also one that was asked for before and answered
+after it. Later is a read that was asked for after the former was answered, where the history says when it was asked for.
 """
 
 from scenarios.account import Listing, listing
@@ -36,7 +36,7 @@ def _changed(timeline: Timeline) -> list[Breach]:
     former: Event | None = None
     for event in timeline.statuses:
         if former is not None:
-            if timeline.redriven_between(former.t_ns, event.t_ns):
+            if timeline.redriven_between(_asked_ns(former), event.t_ns):
                 former = None
             elif event.state != former.state and _asked_ns(event) > former.t_ns:
                 return [Breach(timeline.task, Proof.EVENTS, f"a client read {former.state}, and later {event.state}")]
@@ -72,7 +72,7 @@ def _ahead(timeline: Timeline, finals: list[Event]) -> list[Breach]:
 def _contradicted(history: History, timeline: Timeline, finals: list[Event], lists: Listing) -> list[Breach]:
     final = history.final
     last = finals[-1]
-    if final is None or any(redriven_ns >= last.t_ns for redriven_ns in timeline.redrives_ns):
+    if final is None or any(redriven_ns >= _asked_ns(last) for redriven_ns in timeline.redrives_ns):
         return []
     task = timeline.task
     places = {

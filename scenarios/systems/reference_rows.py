@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from heapq import merge
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -38,12 +39,17 @@ def account_of(connection: Connection) -> Account:
 
 
 def trail_of(connection: Connection, epoch_ns: int = 0) -> Sequence[Event]:
-    """The audit table, and the dead letters with what became of them; times count from `epoch_ns`."""
+    """The audit table, and the dead letters with what became of them; times count from `epoch_ns`, and never go back for a task."""
     moves = [_state_event(row, epoch_ns) for row in connection.execute(_MOVES)]
     rows = connection.execute(_LETTERS).all()
     letters = [_dead_event(row, epoch_ns) for row in rows]
     redrives = [_redrive_event(row, epoch_ns) for row in rows if row.handled_how == REDRIVEN]
-    return [*moves, *letters, *redrives]
+    return list(merge(moves, letters, sorted(redrives, key=_time), key=_time))
+
+
+def _time(event: Event) -> int:
+    assert event.t_ns is not None, "every row has its instant"
+    return event.t_ns
 
 
 def _task(payload: str) -> str:

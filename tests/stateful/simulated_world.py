@@ -43,7 +43,7 @@ class SimulatedWorld:
         self._open: dict[Fault, Injection] = {}
         self._chance = Random(f"{seed}/machine")
         plan = WorldPlan(
-            "machine", seed, tasks=(), sizes=SIZES, delays=DelayPlan("erratic", slow_share=0.1, slow_s=0.1)
+            "machine", seed, tasks=(), sizes=SIZES, delays=DelayPlan("erratic", slow_share=0.5, slow_s=0.5)
         )
         self._host = greenlet(lambda: self._run(plan))
         self._fiber: greenlet = self._host
