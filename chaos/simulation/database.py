@@ -8,7 +8,7 @@ it; if one of them is another transaction's, it is undone, waits in the schedule
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from chaos.simulation.network import Service, Undone
 from chaos.simulation.scheduler import Scheduler, Waiters
@@ -37,13 +37,12 @@ class Session:
     is_open: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a statement came to; `count`: rows returned, or matched by a write."""
+class Answer(NamedTuple):
+    """What a statement came to; `rowcount`: rows returned, or matched by a write."""
 
     columns: Sequence[str]
     rows: Sequence[tuple[Any, ...]]
-    count: int
+    rowcount: int
     last_id: int | None = None
 
 
@@ -60,12 +59,10 @@ class DatabaseServer(Service):
         self._scheduler = scheduler
         self._epoch_us = epoch_us
         self._lock_wait_ns = lock_wait_ns
-        self._now_us = 0
         self._locks: dict[Key, Session] = {}
         self._sessions: list[Session] = []
         self._mounted: Session | None = None
         tables.empty()
-        tables.now_us = lambda: self._now_us
 
     def open(self) -> Session:
         """A new session."""
@@ -86,7 +83,7 @@ class DatabaseServer(Service):
         while True:
             if not session.is_open:
                 raise SessionGone
-            self._now_us = began_us
+            self.tables.now_us = began_us
             if statement.kind == "select":
                 answer, locks = self._select(session, statement, parameters)
                 images: dict[Key, tuple[Any, ...] | None] = {}
@@ -139,7 +136,7 @@ class DatabaseServer(Service):
     def read_committed(self, sql: str, parameters: Sequence[Any] = ()) -> Answer:
         """What is committed at this moment, for the lab's own eyes."""
         self._dismount()
-        self._now_us = self._epoch_us + self._scheduler.now_ns // 1000
+        self.tables.now_us = self._epoch_us + self._scheduler.now_ns // 1000
         cursor = self.tables.sqlite.execute(sql, parameters)
         rows = cursor.fetchall()
         return Answer([column[0] for column in cursor.description], rows, len(rows))
@@ -152,16 +149,17 @@ class DatabaseServer(Service):
         elif self._mounted is not session:
             self._dismount()
         cursor = self.tables.sqlite.execute(statement.sql, parameters)
-        columns = [column[0] for column in cursor.description]
         rows = cursor.fetchall()
-        if not statement.locking:
-            return Answer(columns, rows, len(rows)), ()
-        locks = [self.tables.primary_lock(statement.table, columns, row) for row in rows]
+        selected = self.tables.selected(statement, cursor.description)
+        key = selected.lock
+        if key is None:
+            return Answer(selected.columns, rows, len(rows)), ()
+        locks = [(statement.table, key.name, *[row[position] for position in key.positions]) for row in rows]
         if statement.locking == "skip":
             free = [self._locks.get(lock, session) is session for lock in locks]
             rows = [row for row, is_free in zip(rows, free, strict=True) if is_free]
             locks = [lock for lock, is_free in zip(locks, free, strict=True) if is_free]
-        return Answer(columns, rows, len(rows)), locks
+        return Answer(selected.columns, rows, len(rows)), locks
 
     def _write(
         self, session: Session, statement: Statement, parameters: Sequence[Any]

@@ -179,7 +179,7 @@ class Cursor:
         answer = self._connection.execute(sql, parameters)
         self._rows = list(answer.rows)
         self._next = 0
-        self.rowcount = answer.count
+        self.rowcount = answer.rowcount
         self.lastrowid = answer.last_id
         self.description = [(name, None, None, None, None, None, None) for name in answer.columns] or None
 

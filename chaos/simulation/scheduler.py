@@ -1,13 +1,15 @@
 """Fibers on a virtual clock: one thread, no real time. Blocking code runs in a fiber unchanged, and blocks nobody else."""
 
-import heapq
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Any
 
 from greenlet import getcurrent, greenlet
 
 STEPS_MAX = 2_000_000
 """A world that takes more steps than this goes round in circles."""
+ACTION = -1
+"""The ticket of what is no fiber."""
 
 
 class Died(BaseException):
@@ -82,7 +84,8 @@ class Scheduler:
 
         def body() -> None:
             try:
-                self._check(fiber)
+                if not life.alive:
+                    raise Died
                 target()
             except Died:
                 pass
@@ -100,7 +103,7 @@ class Scheduler:
 
     def at(self, instant_ns: int, action: Callable[[], None]) -> None:
         """Have something done then, outside every fiber. It must not block."""
-        self._push(max(instant_ns, self.now_ns), action, -1)
+        self._push(max(instant_ns, self.now_ns), action, ACTION)
 
     def rest(self, duration_ns: int) -> None:
         """The current fiber rests.
@@ -111,15 +114,18 @@ class Scheduler:
         fiber = self.current
         assert fiber is not None, "only a fiber can rest"
         until_ns = self.now_ns + duration_ns
-        due = self._due
-        if (not due or due[0][0] > until_ns) and not self._over and not fiber.life.paused:
+        due, life = self._due, fiber.life
+        if (not due or due[0][0] > until_ns) and not self._over and not life.paused:
             self.now_ns = until_ns  # nothing else happens before: no need to go to sleep
-            self._count()
-            if not fiber.life.alive:
+            self.steps += 1
+            if self.steps > self._steps_max:
+                raise self._stuck()
+            if not life.alive:
                 raise Died
             return
-        fiber.ticket += 1
-        self._push(until_ns, fiber, fiber.ticket)
+        fiber.ticket = ticket = fiber.ticket + 1
+        self._order = order = self._order + 1
+        heappush(due, (until_ns, order, fiber, ticket))
         self._block(fiber)
 
     def wait(self, waiters: Waiters, timeout_ns: int | None = None) -> bool:
@@ -177,7 +183,8 @@ class Scheduler:
         """
         fiber = self.current
         assert fiber is not None, "only a fiber can ask for anything"
-        self._check(fiber)
+        if not fiber.life.alive:
+            raise Died
         return fiber
 
     def run(self) -> None:
@@ -190,7 +197,8 @@ class Scheduler:
         while not self._over:
             fiber, self._newcomer = self._newcomer or self._next(), None
             if fiber is not None:
-                self._switch(fiber)
+                self.current = fiber
+                fiber.body.switch()
             elif not self._over:
                 raise WorldStuck("nothing is left that could happen")
 
@@ -212,49 +220,50 @@ class Scheduler:
         self._due.clear()
 
     def _push(self, instant_ns: int, what: Fiber | Callable[[], None], ticket: int) -> None:
-        self._order += 1
-        heapq.heappush(self._due, (instant_ns, self._order, what, ticket))
+        self._order = order = self._order + 1
+        heappush(self._due, (instant_ns, order, what, ticket))
 
     def _next(self) -> Fiber | None:
         """The fiber that is to run next; actions that are due before it are done on the way. None: the end."""
         due = self._due
         while due and not self._over:
-            instant_ns, _, what, ticket = heapq.heappop(due)
-            if not isinstance(what, Fiber):
+            instant_ns, _, what, ticket = heappop(due)
+            if ticket == ACTION:
+                self._step(instant_ns)
+                what()  # type: ignore[operator]
+                continue
+            fiber: Fiber = what  # type: ignore[assignment]
+            if fiber.ticket != ticket:
+                continue
+            if fiber.life.paused:
                 self.now_ns = instant_ns
-                self._count()
-                what()
-            elif what.ticket == ticket:
-                self.now_ns = instant_ns
-                if what.life.paused:
-                    what.life._put_off.append((what, ticket))
-                    continue
-                self._count()
-                return what
+                fiber.life._put_off.append((fiber, ticket))
+                continue
+            self._step(instant_ns)
+            return fiber
         return None
 
     def _block(self, fiber: Fiber) -> None:
         following = self._next()
-        if following is None:
-            self._hub.switch()
-        elif not following.body:
-            # It has not begun yet. From here it would begin as deep in Python's recursion as this one is: so from the hub.
-            self._newcomer = following
-            self._hub.switch()
-        elif following is not fiber:
-            self._switch(following)
-        self.current = fiber
-        self._check(fiber)
-
-    def _switch(self, fiber: Fiber) -> None:
-        self.current = fiber
-        fiber.body.switch()
-
-    def _check(self, fiber: Fiber) -> None:
+        if following is not fiber:
+            if following is None:
+                self._hub.switch()
+            elif following.body:
+                self.current = following
+                following.body.switch()
+            else:
+                # It has not begun yet. From here it would begin as deep in Python's recursion as this one is: so from the hub.
+                self._newcomer = following
+                self._hub.switch()
+            self.current = fiber
         if not fiber.life.alive:
             raise Died
 
-    def _count(self) -> None:
+    def _step(self, instant_ns: int) -> None:
+        self.now_ns = instant_ns
         self.steps += 1
         if self.steps > self._steps_max:
-            raise WorldStuck(f"more than {self._steps_max} steps, at {self.now_ns / 1e9:.3f} s")
+            raise self._stuck()
+
+    def _stuck(self) -> WorldStuck:
+        return WorldStuck(f"more than {self._steps_max} steps, at {self.now_ns / 1e9:.3f} s")

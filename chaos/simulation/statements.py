@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,11 +30,8 @@ class Statement:
     kind: Kind
     table: str
     locking: Locking
-
-    @property
-    def words(self) -> str:
-        """For traces."""
-        return f"{self.kind} {self.table}"
+    words: str
+    """For traces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +42,30 @@ class _Index:
     positions: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The columns that a select returns, and, where it locks, where in them the primary key is."""
+
+    columns: tuple[str, ...]
+    lock: _Index | None
+
+
 class Tables:
     """The schema on one SQLite database in memory, used by one world after the other, so that prepared statements stay prepared."""
 
     def __init__(self, metadata: MetaData, dialect: Dialect) -> None:
-        self.now_us: Callable[[], int] = lambda: 0
+        self.now_us = 0
         self.sqlite = sqlite3.connect(":memory:", isolation_level=None, cached_statements=_CACHED_STATEMENTS)
-        self.sqlite.create_function("now_us", 0, lambda: self.now_us())
+        # The time of a statement is one instant, so SQLite need not ask for it again for every row.
+        self.sqlite.create_function("now_us", 0, lambda: self.now_us, deterministic=True)
         self.sqlite.create_function("next_id", 1, self._next_id)
         self._last_ids: dict[str, int] = {}
         self._indexes: dict[str, tuple[_Index, ...]] = {}
         self._columns: dict[str, tuple[str, ...]] = {}
         self._counted: dict[str, int | None] = {}
         self._parsed: dict[str, Statement] = {}
+        self._selected: dict[str, Selected] = {}
+        self._put: dict[str, tuple[str, str]] = {}
         for table in metadata.sorted_tables:
             self.sqlite.execute(str(CreateTable(table).compile(dialect=dialect)))
             for index in sorted(table.indexes, key=lambda index: str(index.name)):
@@ -66,6 +74,7 @@ class Tables:
             self._columns[table.name] = tuple(column.name for column in table.columns)
             self._counted[table.name] = None if counted is None else list(table.columns).index(counted)
             self._indexes[table.name] = self._unique_keys(table.name)
+            self._put[table.name] = self._put_texts(table.name)
 
     def empty(self) -> None:
         """No rows, and numbers from 1 again: for the next world."""
@@ -95,12 +104,14 @@ class Tables:
                 keys.append((table, index.name, *values))
         return keys
 
-    def primary_lock(self, table: str, columns: Sequence[str], row: Sequence[Any]) -> tuple[object, ...]:
-        """The lock of a row of which a statement selected these columns."""
-        index = self._indexes[table][0]
-        names = [self._columns[table][position] for position in index.positions]
-        assert set(names) <= set(columns), f"a locking read of {table} must select its primary key"
-        return (table, index.name, *(row[columns.index(name)] for name in names))
+    def selected(self, statement: Statement, description: Sequence[Sequence[Any]]) -> "Selected":
+        """What a select returns, as its first cursor describes it; worked out once a text."""
+        selected = self._selected.get(statement.sql)
+        if selected is None:
+            columns = tuple(column[0] for column in description)
+            lock = self._lock_of_selected(statement.table, columns) if statement.locking else None
+            selected = self._selected[statement.sql] = Selected(columns, lock)
+        return selected
 
     def counted_id(self, table: str, row: Sequence[Any]) -> int | None:
         """The number that the server gave the row, where it numbers rows."""
@@ -109,20 +120,31 @@ class Tables:
 
     def put(self, key: tuple[object, ...], image: Sequence[Any] | None) -> None:
         """Have the row look like this; None: not be there."""
-        table = str(key[0])
+        delete, replace = self._put[str(key[0])]
         if image is None:
-            index = self._indexes[table][0]
-            where = " AND ".join(f'"{self._columns[table][position]}" = ?' for position in index.positions)
-            self.sqlite.execute(f'DELETE FROM "{table}" WHERE {where}', key[1:])  # noqa: S608 — names of ours
+            self.sqlite.execute(delete, key[1:])
         else:
-            marks = ", ".join("?" * len(image))
-            self.sqlite.execute(f'INSERT OR REPLACE INTO "{table}" VALUES ({marks})', image)  # noqa: S608
+            self.sqlite.execute(replace, image)
 
     def _next_id(self, table: str) -> int:
         """InnoDB counts up at the insert, whatever becomes of its transaction: numbers have gaps, and commit out of order."""
         number = self._last_ids.get(table, 0) + 1
         self._last_ids[table] = number
         return number
+
+    def _put_texts(self, table: str) -> tuple[str, str]:
+        """To delete a row by its primary key, and to put one in place of it."""
+        names = self._columns[table]
+        where = " AND ".join(f'"{names[position]}" = ?' for position in self._indexes[table][0].positions)
+        marks = ", ".join("?" * len(names))
+        # The names are of ours.
+        return f'DELETE FROM "{table}" WHERE {where}', f'INSERT OR REPLACE INTO "{table}" VALUES ({marks})'  # noqa: S608
+
+    def _lock_of_selected(self, table: str, columns: Sequence[str]) -> "_Index":
+        index = self._indexes[table][0]
+        names = [self._columns[table][position] for position in index.positions]
+        assert set(names) <= set(columns), f"a locking read of {table} must select its primary key"
+        return _Index(index.name, tuple(columns.index(name) for name in names))
 
     def _unique_keys(self, table: str) -> tuple[_Index, ...]:
         info = self.sqlite.execute(f'PRAGMA table_info("{table}")').fetchall()
@@ -144,6 +166,8 @@ def _parse(sql: str) -> Statement:
     if kind == "select":
         source = _SOURCE.search(sql)
         locking: Locking = "skip" if FOR_UPDATE_SKIP_LOCKED in sql else "wait" if FOR_UPDATE in sql else ""
-        return Statement(sql, kind, source.group(1) if source else "", locking)
+        table = source.group(1) if source else ""
+        return Statement(sql, kind, table, locking, f"{kind} {table}")
     assert " RETURNING " not in sql, "MySQL knows no RETURNING"
-    return Statement(f"{sql} RETURNING *", kind, form.group(2), "")
+    table = form.group(2)
+    return Statement(f"{sql} RETURNING *", kind, table, "", f"{kind} {table}")

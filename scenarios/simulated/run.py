@@ -126,7 +126,7 @@ class WorldRun:
         self.events = EventList(self.world.scheduler)
         self.mishaps.set_up(self.world, self.events)
         self.outside = SimulatedOutside(self.world.scheduler, self.events)
-        self._engine = reading_engine(self.world.database)
+        self._engine = reading_engine(self.world.scheduler, self.world.database)
         for process in simulation.processes(plan.sizes, self._probe):
             self.world.add(process, Skew(*plan.skews.get(process.name, (0.0, 1.0))))
         self.clients = Clients(self.world, simulation, self.events)
