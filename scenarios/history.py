@@ -1,6 +1,6 @@
 """The record of a run: what each process saw, on one shared clock, with the indexes that judges need (docs/history.md)."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -62,9 +62,14 @@ class History:
         """By resource: acquired, renewed, released."""
         self.writes: dict[str, list[Event]] = defaultdict(list)
         """By resource: those accepted."""
+        self.refused_writes: dict[str, list[Event]] = defaultdict(list)
+        """By resource."""
+        self.refused_effects: dict[str, list[Event]] = defaultdict(list)
+        """By task."""
         self.allowed_ns: dict[tuple[str, str], list[int]] = defaultdict(list)
         """By limit and user."""
-        self.denied: int = 0
+        self.denied: Counter[tuple[str, str]] = Counter()
+        """By limit and user."""
         self.pauses: list[Event] = []
         """`pause.ok` and `resume.ok`."""
         self.secrets: list[Event] = []
@@ -109,8 +114,10 @@ class History:
                 lambda event: self.leases[event.resource].append(event),
             ),
             "write": lambda event: self.writes[event.resource].append(event),
+            "write.rejected": lambda event: self.refused_writes[event.resource].append(event),
+            "effect.rejected": lambda event: self.refused_effects[event.task].append(event),
             "allowed": lambda event: self.allowed_ns[event.limit, event.user].append(event.t_ns),
-            "denied": self._take_denial,
+            "denied": lambda event: self.denied.update([(event.limit, event.user)]),
             **dict.fromkeys(("pause.ok", "resume.ok"), self.pauses.append),
             **dict.fromkeys(("fault.begin", "fault.bit", "fault.healed"), self._take_fault),
             **dict.fromkeys(("secret.sought", "secret.found"), self.secrets.append),
@@ -208,9 +215,6 @@ class History:
         attempt = _attempt_of(timeline.attempts, event, still_open=False)
         name = (None, None, event.attempt) if attempt is None else (attempt.actor, attempt.started_ns, attempt.number)
         timeline.progress.append((name, event))
-
-    def _take_denial(self, event: Event) -> None:
-        self.denied += 1
 
     def _take_fault(self, event: Event) -> None:
         fault, target = event.fault, event.target

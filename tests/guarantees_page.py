@@ -1,6 +1,7 @@
 """Writes docs/guarantees.md: for each promise its sentence, its rule, the planted kinds and the judged cases that prove its judge.
 
-`python -m tests.guarantees_page` writes it; a test holds the file against the code.
+And the table of states and moves into the pages that tell others what to write. `python -m tests.guarantees_page` writes all of it;
+tests hold the files against the code.
 """
 
 import json
@@ -8,12 +9,14 @@ from collections import defaultdict
 from pathlib import Path
 
 from scenarios.checkers import CHECKERS
+from scenarios.checkers.legal_transitions import MOVES, STATES
 from scenarios.guarantees import Guarantee
 from tests.anomalies import AUDITED_KINDS, KINDS
 from tests.drafts import Draft
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "guarantees.md"
+LIFE_CYCLE_PAGES = (ROOT / "docs" / "history.md", ROOT / "docs" / "writing_a_system.md")
 CASES = ROOT / "tests" / "cases" / "task-histories.json"
 
 HEAD = """\
@@ -24,6 +27,29 @@ decides (rules 1 to 3, common to all, and the corners are in [history.md](histor
 tests to prove that this judge finds them (each at least 200 times, into histories in which every promise is held), and how the judged
 cases come out.
 """
+
+
+BEGIN = "<!-- states and moves: generated from scenarios/checkers/legal_transitions.py by python -m tests.guarantees_page -->"
+END = "<!-- end of states and moves -->"
+
+
+def life_cycle() -> str:
+    """The table of states and what may follow each, between its marks."""
+    rows = [
+        f"| {f'`{state}`' if state else '(not there)'} | {', '.join(f'`{to}`' for to in STATES if to in moves) or 'nothing: it is final'} |"
+        for state in (None, *STATES)
+        for moves in (MOVES.get(state, frozenset()),)
+    ]
+    return "\n".join([BEGIN, "| `from` | `to` |", "| --- | --- |", *rows, END])
+
+
+def with_life_cycle(text: str) -> str:
+    """A page with its table as the code has it."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    assert begin, "the page has no mark where the table begins"
+    assert end, "the page has no mark where the table ends"
+    return before + life_cycle() + after
 
 
 def page() -> str:
@@ -64,3 +90,5 @@ def _section(guarantee: Guarantee, plants: list, cases: dict[str, list[str]]) ->
 
 if __name__ == "__main__":
     PAGE.write_text(page())
+    for file in LIFE_CYCLE_PAGES:
+        file.write_text(with_life_cycle(file.read_text()))

@@ -24,8 +24,8 @@ def check(history: History, policy: Policy) -> Findings:
         is_dead = bool(timeline.deads) or timeline.task in lists.dead
         if not failures and not is_dead and not timeline.failures_without_start:
             continue
-        if is_dead or any(failure.error == "permanent" for failure in failures):
-            exercised += 1
+        used_up = policy.attempts_max is not None and len(failures) >= policy.attempts_max
+        exercised += is_dead or used_up or any(failure.error == "permanent" for failure in failures)
         found = [*_both(history, timeline, lists), *_early(timeline, policy)]
         breaches.extend(
             found or _missing(history, timeline, failures, lists, policy, done=is_done(history, timeline, lists))

@@ -1,8 +1,8 @@
 """Every repeated attempt needs a cause in the history; a task with a repeat that has none is a witness (rule 6).
 
-Attempt n + 1 is explained when attempt n failed, its actor crashed before attempt n ended, its ack is `info` or never came to
-`ok` while a fault on broker, network or database overlapped the time from its start to the next start, its lease ran out
-before, or a `redrive` came between.
+Attempt n + 1 is explained when attempt n failed, its actor crashed before attempt n ended or, after that, before its ack is known to
+have arrived (docs/adr/0003), its ack is `info` or never came to `ok` while a fault on broker, network or database overlapped the time from
+its start to the next start, its lease ran out before (or that under which n + 1 started late), or a `redrive` came between.
 """
 
 from collections import Counter

@@ -1,4 +1,9 @@
-"""A `write` or `effect` accepted with a fence lower than one accepted before, for that resource or task, breaks it (rule 11)."""
+"""A `write` or `effect` accepted with a fence lower than one accepted before, for that resource or task, breaks it (rule 11).
+
+Exercised where two fences were accepted, or an older one was refused.
+"""
+
+from collections.abc import Iterator
 
 from scenarios.history import Event, History
 from scenarios.policy import Policy
@@ -10,21 +15,37 @@ def check(history: History, policy: Policy) -> Findings:
     breaches = []
     exercised = 0
     fenced = 0
-    for subject, events in _accepted(history):
-        fences = [event for event in events if event.fence is not None]
-        fenced += len(fences)
-        if len(fences) < 2:
+    refused = 0
+    for subject, accepted, rejected in _subjects(history):
+        fences = [event for event in accepted if event.fence is not None]
+        if not fences:
             continue
-        exercised += len({event.fence for event in fences}) > 1
+        fenced += len(fences)
+        older = sum(_is_older(event, fences) for event in rejected)
+        refused += older
+        exercised += older > 0 or len({event.fence for event in fences}) > 1
         stale = _first_stale(fences)
         if stale:
             breaches.append(Breach(subject, Proof.EVENTS, stale))
-    return Findings(tuple(breaches), exercised=exercised, figures={"fenced": fenced, "stale": len(breaches)})
+    figures = {"fenced": fenced, "stale": len(breaches), "stale_refused": refused}
+    return Findings(tuple(breaches), exercised=exercised, figures=figures)
 
 
-def _accepted(history: History) -> list[tuple[str, list[Event]]]:
-    effects = ((timeline.task, timeline.effects) for timeline in history.tasks.values() if timeline.effects)
-    return [*history.writes.items(), *effects]
+def _subjects(history: History) -> Iterator[tuple[str, list[Event], list[Event]]]:
+    """Every resource and task that was written to, with what was accepted and what refused."""
+    for resource, writes in history.writes.items():
+        yield resource, writes, history.refused_writes.get(resource, [])
+    for task, timeline in history.tasks.items():
+        if timeline.effects:
+            yield task, timeline.effects, history.refused_effects.get(task, [])
+
+
+def _is_older(refused: Event, accepted: list[Event]) -> bool:
+    """Whether a newer fence had been accepted when this one was refused."""
+    fence = refused.fence
+    return fence is not None and any(
+        event.t_ns <= refused.t_ns and event.fence is not None and event.fence > fence for event in accepted
+    )
 
 
 def _first_stale(fenced: list[Event]) -> str:

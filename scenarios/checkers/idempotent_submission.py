@@ -11,7 +11,9 @@ def check(history: History, policy: Policy) -> Findings:
     exercised = 0
     for (_, key), answers in history.keyed.items():
         answered = {task: ids for task, ids in answers.items() if ids}
-        exercised += len(answers) > 1 or any(len(ids) > 1 for ids in answered.values())
+        exercised += len(answers) > 1 or any(
+            len(ids) > 1 or history.tasks[task].invoked > 1 for task, ids in answers.items()
+        )
         if len({identity for ids in answered.values() for identity in ids}) > 1:
             breaches.extend(
                 Breach(task, Proof.EVENTS, f"key {key!r} was answered with different ids") for task in answered

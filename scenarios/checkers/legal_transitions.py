@@ -21,6 +21,9 @@ MOVES: Mapping[str | None, frozenset[str]] = {
 }
 """What may follow what; None stands before the task exists."""
 
+STATES = tuple(dict.fromkeys(to for states in MOVES.values() for to in sorted(states)))
+"""Every name that a state has."""
+
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks whose rows moved as no task may."""
@@ -46,6 +49,8 @@ def _illegal(timeline: Timeline) -> list[Breach]:
 
 
 def _why_not(timeline: Timeline, last: str | None, last_ns: int | None, row: Event) -> str:
+    if row.to not in STATES:
+        return f"{row.to!r} is no state of the life cycle; there are {', '.join(STATES)}"
     if row.from_ != last:
         return f"{row.from_} → {row.to} although the task was {last or 'not there'}"
     if row.to not in MOVES.get(last, ()):

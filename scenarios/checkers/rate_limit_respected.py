@@ -2,6 +2,7 @@
 
 `policy.window` = {kind: sliding | fixed | bucket, n, per_s, (burst)}. Sliding: no span shorter than `per_s` holds more than n. Fixed:
 windows begin at multiples of `per_s`. Bucket: `burst` tokens (n, where not stated) at first, n more every `per_s`, never over `burst`.
+Exercised by a user who was denied, or let through n times within `per_s`: who never comes to the limit says nothing of it.
 """
 
 from collections import Counter
@@ -14,17 +15,24 @@ from scenarios.verdict import Breach, Findings, Proof
 
 def check(history: History, policy: Policy) -> Findings:
     """Users who were let through too often."""
-    figures = {"allowed": sum(map(len, history.allowed_ns.values())), "denied": history.denied}
+    figures = {"allowed": sum(map(len, history.allowed_ns.values())), "denied": history.denied.total()}
     if policy.window is None:
         undecided = "a limiter decided, and the policy states no window" if history.allowed_ns else ""
         return Findings(undecided=undecided, exercised=len(history.allowed_ns), figures=figures)
     exceeded = _KINDS[str(policy.window["kind"])]
     breaches = []
+    exercised = len(history.denied)
     for (limit, user), instants in history.allowed_ns.items():
+        exercised += (limit, user) not in history.denied and _comes_to_the_limit(instants, policy.window)
         what = exceeded(instants, policy.window)
         if what:
             breaches.append(Breach(user, Proof.EVENTS, f"limit {limit}: {what}"))
-    return Findings(tuple(breaches), exercised=len(history.allowed_ns), figures={**figures, "over": len(breaches)})
+    return Findings(tuple(breaches), exercised=exercised, figures={**figures, "over": len(breaches)})
+
+
+def _comes_to_the_limit(instants: list[int], window: Mapping[str, object]) -> bool:
+    n, per_ns = _bounds(window)
+    return any(last - first < per_ns for first, last in zip(instants, instants[n - 1 :], strict=False))
 
 
 def _sliding(instants: list[int], window: Mapping[str, object]) -> str:

@@ -46,7 +46,7 @@ _COUNTED = (
 """What an ordinary task may have, each in its own six bits of one sum."""
 
 _PASSED_OVER = (
-    *("ack.invoke", "ack.ok", "ack.info", "effect.rejected", "write.rejected"),
+    *("ack.invoke", "ack.ok", "ack.info"),
     *("cancel.invoke", "cancel.fail", "cancel.info"),
 )
 """What says nothing of a task that ran once and succeeded."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from scenarios.checkers import CHECKERS
 from scenarios.guarantees import Guarantee as G
 from scenarios.history import Event, History, Recorded
 from scenarios.judge import judge
@@ -342,6 +343,41 @@ def test_when_a_retry_is_due(expected: object, lines: list[str | Event]) -> None
 )  # fmt: skip
 def test_other_corners(guarantee: G, expected: object, lines: list[str | Event], policy: Policy) -> None:
     assert verdict(guarantee, *lines, policy=policy) == expected
+
+
+FENCED_ONCE = "1 a write - resource=r fence=2"
+SLIDING = Policy(window={"kind": "sliding", "n": 3, "per_s": 1})
+TRIED_ONCE = (*SUBMITTED, "1 w attempt.start A attempt=1", "2 w attempt.fail A attempt=1 error=transient")
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "expected", "lines", "policy"),
+    [
+        pytest.param(G.FENCED_WRITES, 0, [FENCED_ONCE], Policy(), id="one fence"),
+        pytest.param(G.FENCED_WRITES, 1, [FENCED_ONCE, "2 b write - resource=r fence=3"], Policy(), id="two fences"),
+        pytest.param(G.FENCED_WRITES, 1, [FENCED_ONCE, "2 b write.rejected - resource=r fence=1"], Policy(), id="an older one refused"),
+        pytest.param(G.FENCED_WRITES, 0, [FENCED_ONCE, "0 b write.rejected - resource=r fence=1"], Policy(), id="refused before the newer one"),
+        pytest.param(G.FENCED_WRITES, 0, [FENCED_ONCE, "2 b write.rejected - resource=r fence=2"], Policy(), id="refused for another reason"),
+        pytest.param(G.FENCED_WRITES, 1, [*SUBMITTED, "1 a effect A fence=2", "2 b effect.rejected A fence=1"], Policy(), id="an older effect refused"),
+        pytest.param(G.RATE_LIMIT_RESPECTED, 0, allowed(0, 0.1, 2, 2.1), SLIDING, id="never at the limit"),
+        pytest.param(G.RATE_LIMIT_RESPECTED, 1, allowed(0, 0.1, 0.2), SLIDING, id="at the limit"),
+        pytest.param(G.RATE_LIMIT_RESPECTED, 1, [*allowed(0), "1 api denied - limit=l user=u", "2 api denied - limit=l user=u"], SLIDING, id="denied"),
+        pytest.param(G.PROGRESS_MONOTONIC, 0, [*RAN, "1 w1 progress A percent=1 attempt=1", *AGAIN, "5 w2 progress A percent=1 attempt=2"], Policy(), id="one report an attempt"),
+        pytest.param(G.PROGRESS_MONOTONIC, 1, [*RAN, "1 w1 progress A percent=1", "1 w1 progress A percent=2"], Policy(), id="two reports"),
+        pytest.param(G.IDEMPOTENT_SUBMISSION, 0, ["0 c submit.invoke A key=k", "1 c submit.ok A id=1"], Policy(), id="one submission"),
+        pytest.param(G.IDEMPOTENT_SUBMISSION, 1, ["0 c submit.invoke A key=k", "1 c submit.ok A id=1", "2 c submit.invoke A key=k", "3 c submit.fail A"], Policy(), id="a second one refused"),
+        pytest.param(G.DEAD_LETTER_IF_EXHAUSTED, 0, TRIED_ONCE, Policy(attempts_max=2), id="attempts left"),
+        pytest.param(G.DEAD_LETTER_IF_EXHAUSTED, 1, [*TRIED_ONCE, "3 d state A to=FAILED"], Policy(attempts_max=1), id="failed for good, by its row"),
+    ],
+)  # fmt: skip
+def test_what_puts_a_promise_to_the_test(guarantee: G, expected: int, lines: list[str], policy: Policy) -> None:
+    assert CHECKERS[guarantee](History(map(event, lines)), policy).exercised == expected
+
+
+def test_a_state_that_there_is_none_of_is_named_with_those_that_there_are() -> None:
+    (breach,) = CHECKERS[G.LEGAL_TRANSITIONS](History([event("0 d state A to=QUEUED")]), Policy()).breaches
+
+    assert breach.what.startswith("'QUEUED' is no state of the life cycle; there are ACCEPTED, ")
 
 
 TWO_EFFECTS = (*RAN, "2 w1 effect A")
