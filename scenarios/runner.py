@@ -243,7 +243,7 @@ def _storm_and_calm(run: Run, driver: Driver, reader: StatusReader, stack: ExitS
             _await_end_of_storm(driver, nemesis_at_work, run.outside)
     finally:
         run.facts.strikes = [course.facts() for course in run.courses]
-    run.facts.problems += [*nemesis_at_work.problems(), *driver.problems()]
+    run.facts.problems += [*nemesis_at_work.problems(), *driver.problems(), *_too_little_work(run)]
     run.phase("calm")
     run.environment.check_health(HEALTH_TIMEOUT_S)
     policy = policy_of(run.system)
@@ -259,6 +259,14 @@ def _storm_and_calm(run: Run, driver: Driver, reader: StatusReader, stack: ExitS
     driver.stop()
     run.facts.problems += supervisor.problems
     return not run.facts.problems, drained
+
+
+def _too_little_work(run: Run) -> list[str]:
+    """The warm-up is the lab's, before any fault: that it was dealt with says nothing of the storm."""
+    warm_up = nemesis.warm_up().task
+    if any(outcome != "fail" for task, outcome in run.submissions.outcomes.items() if task != warm_up):
+        return []
+    return ["too little work: no submission but the warm-up was acknowledged or possible"]
 
 
 def _await_end_of_storm(driver: Driver, nemesis_at_work: Nemesis, outside: OutsideServer) -> None:

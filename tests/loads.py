@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 
+from loadtests.handing_over import read_live, read_marks
 from scenarios.rundir import RunDirectory
 
 TIMEOUT_S = 120.0
@@ -59,6 +60,12 @@ class Lab:
             assert self.process.poll() is None, self.process.communicate()
             assert time.monotonic() < deadline_s, "it never came"
             time.sleep(LOOK_S)
+
+    def since_begun_s(self) -> float:
+        """By the run's clock, as the lab last wrote it down; zero before it did."""
+        (directory,) = (file.parent for file in self._place.glob("*/load.json"))
+        marks, live = read_marks(directory), read_live(directory)
+        return (live.t_ns - marks.began_ns) / 1e9 if marks and live else 0.0
 
     def locust(self) -> psutil.Process:
         """The load generator's process."""

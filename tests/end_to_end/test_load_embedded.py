@@ -1,7 +1,6 @@
 """`tasklab load` without any service, run as a user runs it: an ordinary run, an honest generator, nothing left behind."""
 
 import signal
-import threading
 from pathlib import Path
 
 import msgspec
@@ -70,7 +69,7 @@ def test_a_load_that_was_not_the_one_asked_for_is_unknown_and_says_by_how_much(t
     lab.await_begun()
     generator = lab.locust()
     generator.send_signal(signal.SIGSTOP)
-    threading.Event().wait(2.0)  # so long the generator is away: two thirds of the load are late
+    lab.await_that(lambda: lab.since_begun_s() > 2.0)  # two thirds of the load are due while the generator is away
     generator.send_signal(signal.SIGCONT)
 
     ended = lab.end()

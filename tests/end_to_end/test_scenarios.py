@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.lookup import scenario_names
+from scenarios.lookup import find_scenario, scenario_names
 
 pytestmark = pytest.mark.services
 
@@ -94,6 +94,7 @@ def test_a_broken_promise_decides_the_exit_code_of_the_command(naive: tuple[int,
 def test_every_fault_bit_and_healed_in_this_order(scenario: str, reference: tuple[int, Runs]) -> None:
     facts = json.loads((Path(reference[1][scenario]["directory"]) / "run.json").read_text())
 
+    assert len(facts["strikes"]) == len(find_scenario(scenario).strikes) > 0
     for strike in facts["strikes"]:
         assert strike["begun_ns"] <= strike["bit_ns"] <= strike["ended_ns"] <= strike["healed_ns"]
         assert strike["evidence"]

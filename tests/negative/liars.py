@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from chaos.environment import Services
 from chaos.faults import KillProcess
 from scenarios.guarantees import Guarantee
-from scenarios.scenario import EffectAccepted, Scenario, Strike, Workload
+from scenarios.scenario import AtStart, EffectAccepted, Scenario, Strike, Workload
 from scenarios.system import Account, Client, Operation, Outcome, Submit
 from scenarios.systems.reference import Reference
 
@@ -18,7 +18,7 @@ def _scenario(name: str, workload: Workload, *strikes: Strike) -> Scenario:
 
 never_reached = _scenario("never_reached", WORKLOAD, Strike(KillProcess(), when=EffectAccepted(nth=10_000)))
 killed_once = _scenario("killed_once", WORKLOAD, Strike(KillProcess(), when=EffectAccepted(nth=4), lasts_s=0.2))
-no_work = _scenario("no_work", Workload(tasks=0, rate_per_s=1.0), Strike(KillProcess(), when=EffectAccepted(nth=1)))
+no_work = _scenario("no_work", Workload(tasks=0, rate_per_s=1.0), Strike(KillProcess("embedded"), when=AtStart()))
 
 
 class SwallowingClient:

@@ -31,8 +31,11 @@ def test_a_fault_that_never_bit_makes_the_run_unknown(tmp_path: Path) -> None:
 
 
 def test_a_run_in_which_nobody_submitted_anything_proves_nothing(tmp_path: Path) -> None:
+    """All of it went well: the fault bit and healed, the lab's own warm-up was done."""
     one = run(tmp_path, "tests.negative.liars:no_work")
 
+    assert one["problems"] == ["too little work: no submission but the warm-up was acknowledged or possible"]
+    assert {said["verdict"] for said in one["verdicts"].values()} == {"unknown"}
     assert one["exit_code"] == 3
 
 

@@ -29,45 +29,15 @@ from scenarios.judge import Judgement, judge
 from scenarios.outside import Ledger, Request
 from scenarios.policy import Policy
 from scenarios.systems.reference_rows import LISTS
+from tests.unit.reference.kit import BEGAN_US, Names, Time
 
 SETTINGS = Settings(
     lease_s=10.0, attempts_max=3, delay_min_s=2.0, sweep_s=1.0, lock_ttl_s=5.0, undelivered_after_s=60.0
 )
-BEGAN_US = 1_800_000_000_000_000
 
 
 class Crash(BaseException):
     """The process dies here: nothing above this line may do any I/O on its way out."""
-
-
-class Time:
-    """The one clock of this world, in microseconds."""
-
-    def __init__(self) -> None:
-        self.now_us = BEGAN_US
-
-    def monotonic_s(self) -> float:
-        return self.now_us / 1e6
-
-    def sleep(self, seconds: float) -> None:
-        self.pass_(seconds)
-
-    def pass_(self, seconds: float) -> None:
-        self.now_us += round(seconds * 1e6)
-
-
-class Names:
-    """Chance without any: the middle of every range, names in order."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def uniform(self, low: float, high: float) -> float:
-        return (low + high) / 2
-
-    def identifier(self) -> str:
-        self._count += 1
-        return f"id-{self._count:06d}"
 
 
 class NeverStops:
