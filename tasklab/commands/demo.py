@@ -16,7 +16,8 @@ from tasklab.commands.output import (
     explained,
     worst,
 )
-from tasklab.commands.run import SEED_MAX, JudgedRun, default_place, print_runs_json, run_one, say_started
+from tasklab.commands.places import place_for_runs
+from tasklab.commands.run import SEED_MAX, JudgedRun, print_runs_json, run_one, say_started
 from tasklab.commands.worlds import EnvironmentName, make_environment
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def demo(
         from scenarios.lookup import find_system, scenario_names
 
         say = Progress()
-        place = out or default_place()
+        place = place_for_runs(out)
         opening = open_with_simulator(seed, say)
         if not as_json:
             print_opening(opening)

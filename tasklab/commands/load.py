@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasklab.commands.output import EXIT_UNKNOWN, EXIT_USAGE, Progress, console, explained, fail, print_json
-from tasklab.commands.run import SEED_MAX, JudgedRun, default_place, print_judged, say_started
+from tasklab.commands.places import place_for_runs
+from tasklab.commands.run import SEED_MAX, JudgedRun, print_judged, say_started
 from tasklab.commands.worlds import EnvironmentName, make_environment
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def load(
         plugin = find_system(system)
         drawn = SystemRandom().randrange(SEED_MAX) if seed is None else seed
         plan = LoadPlan(rate, duration, drawn)
+        place = place_for_runs(out)
         say = Progress()
         say(f"seed {drawn}")
         with closing(PortLease()) as ports, make_environment(environment, plugin) as world:
@@ -89,7 +91,7 @@ def load(
             say_started(world, say)
             repeat = f"tasklab load {_stated(plan, fault)} --system {system} --environment {world.name} --seed {drawn}"
             judged, figures = run_load(
-                plan, plugin, world, struck=struck, page=page, place=out or default_place(), repeat=repeat, say=say
+                plan, plugin, world, struck=struck, page=page, place=place, repeat=repeat, say=say
             )
     if as_json:
         _print_json(judged, figures)

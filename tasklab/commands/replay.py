@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import explained
-from tasklab.commands.run import JudgedRun, default_place, print_judged, print_runs_json
+from tasklab.commands.output import Progress, explained
+from tasklab.commands.places import place_for_runs
+from tasklab.commands.run import JudgedRun, print_judged, print_runs_json
 from tasklab.commands.story import print_story
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def replay(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False,
 ) -> None:
-    """Run one simulated world again, judge it, tell its story, and leave a run directory with a report.
+    """Run one simulated world again, judge it, leave a run directory with a report, and, where a promise broke, tell how.
 
     Example: tasklab replay swarm~reference~17
     """
@@ -39,13 +40,15 @@ def replay(
         from scenarios.simulated.story import tell
 
         wanted = _token(token)
+        place = place_for_runs(out)
+        Progress()(f"tasklab replay {wanted}")
         explorer = explorer_of(wanted.system)
         plan = wanted.plan or explorer.series(wanted.series)(wanted.seed)
         world = simulate(plan, explorer.simulation)
         broken = broken_promises(world)
         turns = tell(world, broken[0]) if broken else []
         system = find_system(wanted.system).name
-        directory = (out or default_place()) / f"{plan.scenario}-{system}-{plan.seed}"
+        directory = place / f"{plan.scenario}-{system}-{plan.seed}"
         written = write_run(world, directory, system=system, repeat=f"tasklab replay {wanted}", steps=turns)
         judgement = judge_run(written)
         report = write_report([directory], directory / REPORT_FILE)
@@ -61,8 +64,9 @@ def replay(
 
 def _token(text: str) -> "Token":
     """The token, or that of a run directory which a simulated run has left."""
+    from scenarios.errors import WrongUsage
     from scenarios.rundir import RUN_FILE, RunDirectory
-    from scenarios.simulated.token import NotAToken, Token, read_token
+    from scenarios.simulated.token import Token, read_token
 
     directory = Path(text)
     if "~" in directory.name or not (directory / RUN_FILE).exists():  # a token may be longer than any name of a file
@@ -70,7 +74,7 @@ def _token(text: str) -> "Token":
     facts = RunDirectory(directory).read_facts()
     words = facts.repeat.split()
     if facts.environment != "simulated":
-        raise NotAToken(f"{text} (a run on real services is repeated by: {facts.repeat})")
+        raise WrongUsage(f"{text} was not simulated; it is repeated by: {facts.repeat}")
     if words[:2] == ["tasklab", "replay"]:
         return read_token(words[2])
     return Token(facts.scenario, words[words.index("--system") + 1], facts.seed)

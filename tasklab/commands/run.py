@@ -1,7 +1,6 @@
 """`tasklab run`: scenarios against a system, judged, with a report each."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +19,7 @@ from tasklab.commands.output import (
     print_json,
     worst,
 )
+from tasklab.commands.places import place_for_runs
 from tasklab.commands.worlds import EnvironmentName, WorldName, make_environment
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def run(
         drawn = SystemRandom().randrange(SEED_MAX) if seed is None else seed
         say = Progress()
         say(f"seed {drawn}")
-        place = out or default_place()
+        place = place_for_runs(out)
         named = list(zip(chosen, scenarios, strict=True))
         if environment is WorldName.SIMULATED:
             judged = [
@@ -141,11 +141,6 @@ def run(
         for one in judged:
             print_judged(one)
     raise typer.Exit(worst(one.exit_code for one in judged))
-
-
-def default_place() -> Path:
-    """A new directory for the runs of this moment."""
-    return Path("runs") / datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
 
 
 def say_started(world: "Environment", say: Progress) -> None:

@@ -1,0 +1,62 @@
+"""Where results go: made, and known to be writable, before any work is done for them."""
+
+import os
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+
+from scenarios.errors import WrongUsage
+
+RUNS = Path("runs")
+
+
+class NotWritable(WrongUsage):
+    """Results cannot be kept there."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"results cannot be kept in {path}: {why}; name another place with --out")
+
+
+def place_for_runs(out: Path | None) -> Path:
+    """`out`, or a new directory `runs/DATE-TIME` that nobody else has.
+
+    Raises:
+        NotWritable: nothing can be written there.
+    """
+    try:
+        place = _new_place() if out is None else out
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotWritable(out or RUNS, str(error.strerror).lower()) from error
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise NotWritable(place, "permission denied")
+    return place
+
+
+def _new_place() -> Path:
+    """A directory of this second, with a number where another lab already took it."""
+    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    for number in count(1):
+        place = RUNS / (stamp if number == 1 else f"{stamp}-{number}")
+        try:
+            place.mkdir(parents=True)
+        except FileExistsError:
+            if RUNS.is_dir():
+                continue
+            raise
+        return place
+    raise AssertionError("there is always a next number")
+
+
+def file_for_rows(out: Path) -> Path:
+    """`out`, to which lines can be appended.
+
+    Raises:
+        NotWritable: they cannot.
+    """
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with out.open("ab"):
+            return out
+    except OSError as error:
+        raise NotWritable(out, str(error.strerror).lower()) from error
