@@ -2,7 +2,11 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
 
 from scenarios.errors import WrongUsage
 from scenarios.guarantees import Guarantee
@@ -24,6 +28,22 @@ class NotARange(WrongUsage):
 
     def __init__(self, text: str, form: str) -> None:
         super().__init__(f"{text!r} is not of the form {form}")
+
+
+class NotRows(WrongUsage):
+    """A file that does not hold what `tasklab simulate --out` writes."""
+
+    def __init__(self, file: Path, why: str) -> None:
+        super().__init__(f"{file} cannot be merged: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class Visited:
+    """Crash points of the small workload: how many there are, how many were struck `alone`, and how many `pairs` were."""
+
+    points: int
+    alone: int
+    pairs: int
 
 
 def seeds_of(text: str, shard: str, *, until_s: float | None) -> Iterator[int]:
@@ -72,11 +92,34 @@ def check(system_name: str, rows: Sequence[Row], tally: Tally) -> None:
             tally.check(first[second.series, second.seed], second)
 
 
-def visited(system_name: str, rows: Sequence[Row]) -> tuple[int, int]:
-    """How many of the crash points of this system were visited in these rows, and how many there are."""
+def visited(system_name: str, rows: Iterable[Row]) -> Visited:
+    """What these rows came to of the crash points of this system; of each world only what really struck."""
     points = len(CrashPoints(explorer_of(system_name).simulation).points)
-    seen = {row.seed for row in rows if row.series == CRASH_POINTS and row.seed <= points and row.faults}
-    return len(seen), points
+    crashed = {row.seed: row.faults for row in rows if row.series == CRASH_POINTS}
+    return Visited(
+        points=points,
+        alone=sum(seed <= points and struck == 1 for seed, struck in crashed.items()),
+        pairs=sum(seed > points and struck == 2 for seed, struck in crashed.items()),
+    )
+
+
+def read_rows(files: Iterable[Path]) -> list[Row]:
+    """The rows that campaigns have left in these files, each world once.
+
+    Raises:
+        NotRows: a file holds something else, or rows of more than one system.
+    """
+    rows: dict[tuple[str, int], Row] = {}
+    for file in files:
+        try:
+            found = [msgspec.json.decode(line, type=Row) for line in file.read_bytes().splitlines()]
+        except (OSError, msgspec.DecodeError) as error:
+            raise NotRows(file, str(error)) from error
+        rows.update({(row.series, row.seed): row for row in found})
+        systems = {row.system for row in rows.values()}
+        if len(systems) > 1:
+            raise NotRows(file, f"rows of more than one system: {', '.join(sorted(systems))}")
+    return list(rows.values())
 
 
 def tell_alarms(tally: Tally, say: Callable[[str], None]) -> list[tuple[Row, Told]]:

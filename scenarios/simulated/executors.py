@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 
@@ -27,11 +28,12 @@ class ExecutorMissing(RunFailed):
         super().__init__(f"the executor {name!r} is not there; {mend}")
 
 
-class ClusterFailed(RunFailed):
-    """The Ray cluster did not bring a world to its end."""
+class ExecutorFailed(RunFailed):
+    """Whoever ran the worlds did not bring one to its end."""
 
-    def __init__(self, error: Exception) -> None:
-        super().__init__(f"the Ray cluster could not run the worlds: {str(error).strip().splitlines()[-1]}")
+    def __init__(self, name: str, error: Exception) -> None:
+        last = (str(error).strip() or repr(error)).splitlines()[-1]
+        super().__init__(f"the executor {name!r} could not run the worlds: {last}")
 
 
 def in_this_process(system_name: str, works: Iterable[Work]) -> Iterator[Row]:
@@ -42,12 +44,18 @@ def in_this_process(system_name: str, works: Iterable[Work]) -> Iterator[Row]:
 
 @contextmanager
 def processes(jobs: int, *, hash_seed: str | None = None) -> Iterator[Executor]:
-    """So many processes of this machine, all ended when the `with` is left. `hash_seed`: their PYTHONHASHSEED."""
+    """So many processes of this machine, all ended when the `with` is left. `hash_seed`: their PYTHONHASHSEED.
+
+    Raises:
+        ExecutorFailed: one of them was killed.
+    """
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_belong_to_the_parent)
     if hash_seed is not None:
         _spawn_with(pool, jobs, hash_seed)
     try:
         yield lambda system_name, works: _rows(pool.submit, system_name, works, in_flight_max=2 * jobs)
+    except BrokenProcessPool as error:
+        raise ExecutorFailed("local", error) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -60,7 +68,7 @@ def ray_cluster() -> Iterator[Executor]:
 
     Raises:
         ExecutorMissing: Ray is not installed.
-        ClusterFailed: the cluster lost a world, or could not run it.
+        ExecutorFailed: the cluster lost a world, or could not run it.
     """
     try:
         import ray
@@ -77,7 +85,7 @@ def ray_cluster() -> Iterator[Executor]:
             in_flight_max=in_flight_max,
         )
     except ray.exceptions.RayError as error:
-        raise ClusterFailed(error) from error
+        raise ExecutorFailed("ray", error) from error
     finally:
         ray.shutdown()
 

@@ -17,7 +17,10 @@ CHECKED_SHARE = 100
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What became of one world. `token` repeats it; `digest`: where it was asked for; `coverage` by "fault | phase"."""
+    """What became of one world. `token` repeats it; `digest`: where it was asked for; `coverage` by "fault | phase".
+
+    `delays`: the kind of its delays (scenarios.simulated.plan.DelayPlan), which is what orders its steps.
+    """
 
     series: str
     system: str
@@ -31,6 +34,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     steps: int = 0
     tasks: int = 0
     virtual_s: float = 0.0
+    delays: str = ""
     digest: str | None = None
     coverage: dict[str, int] = {}
 
@@ -96,6 +100,7 @@ def row_of(world: Simulated, work: Work, system_name: str) -> Row:
         steps=world.steps,
         tasks=len(world.plan.tasks),
         virtual_s=round(world.virtual_s, 3),
+        delays=world.plan.delays.kind,
         digest=world.digest() if work.with_digest else None,
         coverage={" | ".join(place): count for place, count in sorted(world.coverage.counts.items())},
     )

@@ -18,6 +18,7 @@ class Tally:
     virtual_s: float = 0.0
     broken: list[Row] = field(default_factory=list)
     unknown: list[Row] = field(default_factory=list)
+    delays: Counter[str] = field(default_factory=Counter)
     gone: Counter[str] = field(default_factory=Counter)
     coverage: Counter[tuple[str, str]] = field(default_factory=Counter)
     checked: int = 0
@@ -29,6 +30,7 @@ class Tally:
         self.tasks += row.tasks
         self.faults += row.faults
         self.virtual_s += row.virtual_s
+        self.delays[row.delays] += 1
         if row.exit_code == EXIT_BROKEN:
             self.broken.append(row)
         elif row.exit_code != EXIT_HELD:

@@ -6,25 +6,23 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from string import ascii_uppercase
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from tasklab.commands.campaign_line import shown
-from tasklab.commands.output import EXIT_HELD, STYLE_OF_EXIT, Progress, console, explained
-from tasklab.commands.story import print_story
+from tasklab.commands.campaign_summary import print_summary
+from tasklab.commands.output import Progress, explained
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from scenarios.simulated.campaign import Visited
     from scenarios.simulated.executors import Executor
     from scenarios.simulated.explore import Row
-    from scenarios.simulated.hunt import Told
-    from scenarios.simulated.tally import Tally
 
 ALARMS_MAX = 5
 """After so many a campaign ends: it has something to tell."""
+EXIT_INTERRUPTED = 130
+"""Of a campaign that was ended before its seeds, unless it had found a break by then: it cannot say that all held."""
 
 
 class ExecutorName(StrEnum):
@@ -59,6 +57,10 @@ def simulate(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Append a JSON line for each world; such files can be joined.")
     ] = None,
+    merge: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Run nothing: sum up what --out wrote, of all shards; once for each file."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON line for each world on standard output.")] = False,
 ) -> None:
     """Run a system's own code in simulated worlds, one a seed, and judge each: exit code 0 only if every promise held in all.
@@ -68,6 +70,8 @@ def simulate(
 
     Example: tasklab simulate swarm --seeds 1..10000 --jobs 2
     """
+    if merge:
+        _sum_up(merge, as_json=as_json)
     with explained():
         from scenarios.simulated.campaign import check, explore, seeds_of, tell_alarms
         from scenarios.simulated.explore import explorer_of, works_of
@@ -82,6 +86,7 @@ def simulate(
         numbers = seeds_of(seeds, shard, until_s=None if minutes is None else began_s + 60 * minutes)
         tally = Tally()
         rows: list[Row] = []
+        interrupted = False
         try:
             with ExitStack() as stack:
                 run = stack.enter_context(_executor(executor, jobs))
@@ -97,10 +102,34 @@ def simulate(
             told = tell_alarms(tally, say)
         except KeyboardInterrupt:
             say("interrupted; this is what was found by then")
-            took_s, told = time.monotonic() - began_s, []
+            took_s, told, interrupted = time.monotonic() - began_s, [], True
     if not as_json:
-        _print(tally, rows, told, took_s, system)
+        print_summary(tally, _visited(system, rows), told, took_s=took_s, interrupted=interrupted)
+    raise typer.Exit(tally.exit_code if tally.broken or not interrupted else EXIT_INTERRUPTED)
+
+
+def _sum_up(files: list[Path], *, as_json: bool) -> NoReturn:
+    """The rows of several campaigns as if they had been one; each world counts once."""
+    with explained():
+        from scenarios.simulated.campaign import read_rows
+        from scenarios.simulated.tally import Tally
+
+        rows = read_rows(files)
+        tally = Tally()
+        for row in rows:
+            tally.add(row)
+            if as_json:
+                _keep(row, None, as_json=True)
+        if not as_json:
+            print_summary(tally, _visited(rows[0].system, rows) if rows else None, [])
     raise typer.Exit(tally.exit_code)
+
+
+def _visited(system: str, rows: "list[Row]") -> "Visited | None":
+    from scenarios.simulated.campaign import visited
+    from scenarios.simulated.crash_points import NAME as CRASH_POINTS
+
+    return visited(system, rows) if any(row.series == CRASH_POINTS for row in rows) else None
 
 
 @contextmanager
@@ -126,75 +155,3 @@ def _keep(row: "Row", out: Path | None, *, as_json: bool) -> None:
     if out is not None:
         with out.open("ab") as file:
             file.write(line + b"\n")
-
-
-def _print(tally: "Tally", rows: "list[Row]", told: "list[tuple[Row, Told]]", took_s: float, system: str) -> None:
-    from rich.text import Text
-
-    from scenarios.simulated.campaign import visited
-    from scenarios.simulated.crash_points import NAME as CRASH_POINTS
-
-    terminal = console()
-    terminal.print()
-    if tally.coverage:
-        table, letters = _coverage(tally)
-        terminal.print(table)
-        terminal.print(letters, style="dim")
-    terminal.print(
-        f"{tally.worlds} worlds, {tally.tasks} tasks, {tally.faults} faults in {took_s:.1f} s: "
-        f"{tally.worlds / took_s:.0f} worlds and {tally.tasks / took_s:.0f} tasks a second, "
-        f"{tally.virtual_s / took_s:.0f} times faster than time"
-    )
-    if any(row.series == CRASH_POINTS for row in rows):
-        seen, points = visited(system, rows)
-        terminal.print(f"crash points of the small workload: {seen} of {points} visited, one crash each")
-    if tally.checked:
-        terminal.print(
-            f"run again in another process: {tally.checked} worlds, {len(tally.differing)} came out otherwise"
-        )
-    for why, count in tally.gone.most_common():
-        terminal.print(Text(f"processes that ended by themselves: {count}: {why}", style="dim"))
-    for row in (*tally.broken, *tally.unknown):
-        what = f"broken: {', '.join(row.broken)}" if row.broken else f"unknown: {'; '.join(row.problems)}"
-        terminal.print(Text(f"{row.series}, seed {row.seed}: {what}", style=STYLE_OF_EXIT[row.exit_code]))
-        terminal.print(Text(f"  tasklab replay {row.token}"))
-    for row, shrunk in told:
-        terminal.print(
-            Text(f"\n{shrunk.promise.value}, shrunk from {row.token} in {shrunk.tries} tries:", style="bold")
-        )
-        print_story(shrunk.turns)
-        print(f"  tasklab replay {shrunk.token}")
-    terminal.print(Text(_verdict(tally), style=STYLE_OF_EXIT[tally.exit_code]))
-
-
-def _verdict(tally: "Tally") -> str:
-    if tally.exit_code == EXIT_HELD:
-        return f"every claimed promise held in every world; alarms: {tally.silence}"
-    if tally.broken:
-        return f"a claimed promise is broken in {len(tally.broken)} of {tally.worlds} worlds"
-    return "unknown: some worlds could not be judged, or did not come out the same again"
-
-
-def _short(count: int) -> str:
-    """In at most four characters."""
-    if count == 0:
-        return "–"
-    return str(count) if count < 10_000 else f"{count // 1000}k"
-
-
-def _coverage(tally: "Tally") -> "tuple[Table, str]":
-    """The table, with a letter for each fault, and what the letters mean."""
-    from rich.table import Table
-
-    from scenarios.simulated.coverage import PHASES
-
-    table = Table(
-        title="how often each fault struck in each phase", title_justify="left", box=None, padding=(0, 0, 0, 1)
-    )
-    table.add_column("phase", no_wrap=True)
-    letters = dict(zip(sorted({fault for fault, _ in tally.coverage}), ascii_uppercase, strict=False))
-    for letter in letters.values():
-        table.add_column(letter, justify="right", no_wrap=True)
-    for phase in PHASES:
-        table.add_row(phase, *(_short(tally.coverage[fault, phase]) for fault in letters))
-    return table, " · ".join(f"{letter} {fault.replace('_', ' ')}" for fault, letter in letters.items())

@@ -1,0 +1,107 @@
+"""What a campaign of simulated worlds has come to, for people: coverage, rates, crash points, alarms, and what silence is worth."""
+
+from string import ascii_uppercase
+from typing import TYPE_CHECKING
+
+from tasklab.commands.output import EXIT_HELD, STYLE_OF_EXIT, console
+from tasklab.commands.story import print_story
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from scenarios.simulated.campaign import Visited
+    from scenarios.simulated.explore import Row
+    from scenarios.simulated.hunt import Told
+    from scenarios.simulated.tally import Tally
+
+
+def print_summary(
+    tally: "Tally",
+    visits: "Visited | None",
+    told: "list[tuple[Row, Told]]",
+    *,
+    took_s: float | None = None,
+    interrupted: bool = False,
+) -> None:
+    """Coverage, rates (where it is known how long it took), crash points, alarms and their stories, and the verdict."""
+    from rich.text import Text
+
+    terminal = console()
+    terminal.print()
+    if tally.coverage:
+        table, letters = _coverage(tally)
+        terminal.print(table)
+        terminal.print(letters, style="dim")
+    terminal.print(f"{tally.worlds} worlds, {tally.tasks} tasks, {tally.faults} faults{_rates(tally, took_s)}")
+    if tally.delays:
+        terminal.print(
+            "delays: " + ", ".join(f"{kind} in {count} worlds" for kind, count in sorted(tally.delays.items()))
+        )
+    if visits is not None:
+        terminal.print(
+            f"crash points of the small workload: {visits.alone} of {visits.points} visited, one crash each; "
+            f"{visits.pairs} pairs of crashes, drawn"
+        )
+    if tally.checked:
+        terminal.print(
+            f"run again in another process: {tally.checked} worlds, {len(tally.differing)} came out otherwise"
+        )
+    for why, count in tally.gone.most_common():
+        terminal.print(Text(f"processes that ended by themselves: {count}: {why}", style="dim"))
+    for row in (*tally.broken, *tally.unknown):
+        what = f"broken: {', '.join(row.broken)}" if row.broken else f"unknown: {'; '.join(row.problems)}"
+        terminal.print(Text(f"{row.series}, seed {row.seed}: {what}", style=STYLE_OF_EXIT[row.exit_code]))
+        terminal.print(Text(f"  tasklab replay {row.token}"))
+    for row, shrunk in told:
+        terminal.print(
+            Text(f"\n{shrunk.promise.value}, shrunk from {row.token} in {shrunk.tries} tries:", style="bold")
+        )
+        print_story(shrunk.turns)
+        print(f"  tasklab replay {shrunk.token}")
+    terminal.print(Text(_verdict(tally, interrupted=interrupted), style=STYLE_OF_EXIT[tally.exit_code]))
+
+
+def _rates(tally: "Tally", took_s: float | None) -> str:
+    if not took_s:
+        return ""
+    return (
+        f" in {took_s:.1f} s: {tally.worlds / took_s:.0f} worlds and {tally.tasks / took_s:.0f} tasks a second, "
+        f"{tally.virtual_s / took_s:.0f} times faster than time"
+    )
+
+
+def _verdict(tally: "Tally", *, interrupted: bool) -> str:
+    if tally.exit_code == EXIT_HELD and interrupted:
+        return f"interrupted: no promise was broken by then; alarms: {tally.silence}"
+    if tally.exit_code == EXIT_HELD:
+        return f"every claimed promise held in every world; alarms: {tally.silence}"
+    if tally.broken:
+        return f"a claimed promise is broken in {len(tally.broken)} of {tally.worlds} worlds"
+    if not tally.worlds:
+        return "unknown: no world was run"
+    return "unknown: some worlds could not be judged, or did not come out the same again"
+
+
+def _short(count: int) -> str:
+    """In at most four characters."""
+    if count == 0:
+        return "–"
+    return str(count) if count < 10_000 else f"{count // 1000}k"
+
+
+def _coverage(tally: "Tally") -> "tuple[Table, str]":
+    """The table, with a letter for each fault, and what the letters mean."""
+    from rich.table import Table
+
+    from scenarios.simulated.coverage import PHASES
+
+    table = Table(
+        title="how often each fault struck in each phase", title_justify="left", box=None, padding=(0, 0, 0, 1)
+    )
+    table.add_column("phase", no_wrap=True)
+    letters = dict(zip(sorted({fault for fault, _ in tally.coverage}), ascii_uppercase, strict=False))
+    for letter in letters.values():
+        table.add_column(letter, justify="right", no_wrap=True)
+    for phase in PHASES:
+        table.add_row(phase, *(_short(tally.coverage[fault, phase]) for fault in letters))
+    return table, " · ".join(f"{letter} {fault.replace('_', ' ')}" for fault, letter in letters.items())

@@ -1,0 +1,74 @@
+"""What a campaign says of itself: which points it struck, which strategy ordered its worlds, and that it could have failed."""
+
+from scenarios.simulated import swarm
+from scenarios.simulated.campaign import Visited, visited
+from scenarios.simulated.crash_points import CrashPoints
+from scenarios.simulated.explore import Row, Work, run_works
+from scenarios.simulated.plan import DelayPlan, PlannedTask, WorldPlan
+from scenarios.simulated.run import simulate
+from scenarios.simulated.shrink import broken_promises
+from scenarios.simulated.system import Sizes
+from scenarios.systems.mutants.catalogue import find_mutant
+from scenarios.systems.reference_simulated import ReferenceSimulation
+
+SEEDS = range(1, 121)
+
+
+def crashed(number: int, *, faults: int) -> Row:
+    return Row("crash_points", "reference", number, 0, f"crash_points~reference~{number}", faults=faults)
+
+
+def test_a_crash_point_counts_as_visited_only_if_it_was_struck() -> None:
+    points = len(CrashPoints(ReferenceSimulation()).points)
+    rows = [
+        crashed(1, faults=1),
+        crashed(2, faults=0),
+        crashed(points + 1, faults=2),
+        crashed(points + 2, faults=1),
+        Row("swarm", "reference", 3, 0, "swarm~reference~3", faults=1),
+    ]
+
+    assert visited("reference", [*rows, rows[0]]) == Visited(points=points, alone=1, pairs=1)
+
+
+def test_a_crash_that_was_planned_and_never_came_is_no_visit_and_makes_its_world_unknown() -> None:
+    planned = CrashPoints(ReferenceSimulation()).world_of(1)
+    never = type(planned.mishaps[0])(planned.mishaps[0].fiber, 100_000, "kill")
+
+    world = simulate(
+        WorldPlan("crash_points", 1, planned.tasks, planned.sizes, mishaps=(never,), must_bite=True),
+        ReferenceSimulation(),
+    )
+
+    assert world.judgement.exit_code == 3
+    assert world.strikes == []
+
+
+def test_the_swarm_draws_each_strategy_and_a_row_says_which() -> None:
+    drawn = [swarm.world_of(seed, ReferenceSimulation().terms).delays.kind for seed in range(1, 31)]
+
+    rows = run_works("reference", [Work("swarm", seed) for seed in range(1, 31)])
+
+    assert [row.delays for row in rows] == drawn
+    assert set(drawn) == {"steady", "erratic", "preempting"}
+
+
+def test_the_order_of_steps_alone_shows_a_defect_that_no_fault_is_needed_for() -> None:
+    mutant = find_mutant("no_outbox")  # its message may overtake the commit of its task
+    simulation = mutant.simulation()
+
+    found = [
+        broken_promises(simulate(_quiet(seed, DelayPlan("preempting", times=4, among=300)), simulation))
+        for seed in SEEDS
+    ]
+
+    assert broken_promises(simulate(_quiet(1, DelayPlan()), simulation)) == []
+    assert any(set(promises) & set(mutant.expected) for promises in found)
+
+
+def _quiet(seed: int, delays: DelayPlan) -> WorldPlan:
+    tasks = tuple(
+        PlannedTask(0.01 * number, f"task-{number}", {"task": f"task-{number}", "work_s": 0.02}, tries=10)
+        for number in (1, 2, 3)
+    )
+    return WorldPlan("quiet", seed, tasks, Sizes(workers=2), delays=delays, read_every_s=0.05)
