@@ -8,7 +8,10 @@ BIN = $(VENV)/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST = $(BIN)/pytest
 
-.PHONY: demo test services lint format test-unit test-stateful test-services test-end-to-end test-browser test-architecture clean
+# One target a kind of test: tests/README.md says what each is.
+KINDS = test-unit test-stateful test-simulation test-conformance test-services test-end-to-end test-negative test-browser test-architecture
+
+.PHONY: demo test services lint format $(KINDS) clean
 
 demo: $(VENV)/installed
 	$(BIN)/tasklab demo
@@ -33,7 +36,7 @@ format: $(VENV)/installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test-unit test-stateful test-services test-end-to-end test-browser test-architecture: $(VENV)/installed-dev
+$(KINDS): $(VENV)/installed-dev
 	$(PYTEST) tests/$$(echo $@ | sed 's/^test-//; s/-/_/g')
 
 $(BIN)/python:

@@ -1,1 +1,1 @@
-"""Scripts that measure; each prints a table of docs/performance.md."""
+"""Scripts that measure: the figures in README.md and docs/ are theirs. Each is run by itself; none is a test."""

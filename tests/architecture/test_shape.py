@@ -113,6 +113,16 @@ def test_every_power_is_public_and_in_the_table_of_powers(name: str) -> None:
     assert f"| `{name}` |" in (ROOT / "docs" / "writing_a_system.md").read_text()
 
 
+def test_every_kind_of_test_is_explained_and_has_a_target() -> None:
+    folders = {test.relative_to(ROOT / "tests").parts[0] for test in (ROOT / "tests").rglob("test_*.py")}
+    explained = re.findall(r"^\| `(\w+)/` \|", (ROOT / "tests" / "README.md").read_text(), re.MULTILINE)
+    targets = re.search(r"^KINDS = (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+    assert targets
+    assert folders | {"cases"} == set(explained)
+    assert {f"test-{folder.replace('_', '-')}" for folder in folders} == set(targets[1].split())
+
+
 def test_every_fault_says_what_the_peer_sees() -> None:
     assert all((kind.__doc__ or "").strip() for kind in NAMES)
     assert len(set(NAMES.values())) == len(NAMES)
