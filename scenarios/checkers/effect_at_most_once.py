@@ -21,7 +21,7 @@ def doubled(timeline: Timeline) -> list[Breach]:
     effects = timeline.effects
     if len(effects) < 2:
         return []
-    steps = {event.step for event in effects}
+    steps = {str(event.step) for event in effects}  # 1 and "1" are one step, whoever wrote it
     if len(steps) == len(effects):
         return []
     return [Breach(timeline.task, Proof.EVENTS, f"{len(effects)} accepted effects for {len(steps)} step(s)")]

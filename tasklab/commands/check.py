@@ -142,11 +142,15 @@ def _check_jepsen(path: Path, model: str | None, time_limit_s: float, as_json: b
 
 
 def _claims(names: str | None) -> "frozenset[Guarantee] | None":
+    from scenarios.errors import WrongUsage
     from scenarios.judging import claims_from
 
     if names is None:
         return None
-    return claims_from(name.strip() for name in names.split(",") if name.strip())
+    stated = claims_from(name.strip() for name in names.split(",") if name.strip())
+    if not stated:
+        raise WrongUsage("--claims names no promise; `tasklab list guarantees` tells them")
+    return stated
 
 
 def _policy(file: Path | None) -> "Policy | None":

@@ -198,6 +198,7 @@ def test_a_long_journey_says_in_text_and_json_how_much_it_lacks(tmp_path: Path) 
         ["/nowhere"],
         [CASES / "README.md", "--model", "register"],
         [".", "--claims", "no_lost_tusk"],
+        [CASES / "README.md", "--claims", ","],
         [CASES / "README.md", "--cases"],
         [CASES / "README.md", "--policy", "/nowhere"],
         [CASES / "README.md", "--policy", CASES / "README.md"],
