@@ -184,7 +184,8 @@ def _open_tasks(passages: Iterable[_Passage], edges_s: Sequence[float]) -> tuple
     return tuple(at_edges), most
 
 
-def _latency(passages: dict[str, _Passage], interval_s: float, intervals: int, dots_max: int) -> Latency:
+def _dots(passages: dict[str, _Passage]) -> tuple[list[Dot], list[float]]:
+    """The latency of every task that had an effect, and when each was submitted that was owed one; both by time."""
     dots: list[Dot] = []
     never_s: list[float] = []
     for task, passage in passages.items():
@@ -196,7 +197,11 @@ def _latency(passages: dict[str, _Passage], interval_s: float, intervals: int, d
             dots.append(Dot(at_s, max(0.0, round((passage.effect_ns - since_ns) / NS_PER_S, 4)), task))
         elif passage.acknowledged_ns is not None and not passage.excused:
             never_s.append(at_s)
-    dots.sort()
+    return sorted(dots), sorted(never_s)
+
+
+def _latency(passages: dict[str, _Passage], interval_s: float, intervals: int, dots_max: int) -> Latency:
+    dots, never_s = _dots(passages)
     within: list[list[float]] = [[] for _ in range(intervals)]
     for dot in dots:
         within[min(max(0, int(dot.at_s // interval_s)), intervals - 1)].append(dot.latency_s)
@@ -213,7 +218,7 @@ def _latency(passages: dict[str, _Passage], interval_s: float, intervals: int, d
         p95_s=tuple(_at(values, 0.95) for values in within),
         worst_s=tuple(_at(values, 1.0) for values in within),
         never=len(never_s),
-        never_s=tuple(sorted(never_s)[:dots_max]),
+        never_s=tuple(never_s[:dots_max]),
     )
 
 

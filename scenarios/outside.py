@@ -15,7 +15,7 @@ Point = Literal["attempt", "leader", "effect", "write"]
 TASK_POINTS = frozenset({"attempt", "effect"})
 
 
-class Request(msgspec.Struct, forbid_unknown_fields=True):
+class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a process under test asks; which fields matter depends on `op`."""
 
     op: Literal["arrive", "effect", "write"]

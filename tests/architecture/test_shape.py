@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,48 @@ def test_every_kind_of_test_is_explained_and_has_a_target() -> None:
     assert targets
     assert folders | {"cases"} == set(explained)
     assert {f"test-{folder.replace('_', '-')}" for folder in folders} == set(targets[1].split())
+
+
+def catches_everything(node: ast.AST) -> bool:
+    if not isinstance(node, ast.ExceptHandler):
+        return False
+    caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+    return any(one is None or ast.unparse(one) in ("Exception", "BaseException") for one in caught)
+
+
+def sleeps(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".sleep")
+
+
+def reads_the_environment(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and ast.unparse(node) in ("os.environ", "os.getenv")
+
+
+def is_data_that_changes(node: ast.AST) -> bool:
+    if not isinstance(node, ast.ClassDef):
+        return False
+    said = [ast.unparse(one) for one in (*node.decorator_list, *node.bases, *node.keywords)]
+    return any("dataclass" in one or "Struct" in one for one in said) and not any("frozen=True" in one for one in said)
+
+
+@pytest.mark.parametrize(
+    ("heading", "breaks"),
+    [
+        ("It catches everything", catches_everything),
+        ("It sleeps, or looks again and again", sleeps),
+        ("It reads the environment outside `settings.py`", reads_the_environment),
+        ("Data that changes", is_data_that_changes),
+    ],
+)
+def test_what_breaks_the_style_is_admitted_and_nothing_else_is(heading: str, breaks: Callable[[ast.AST], bool]) -> None:
+    """Each module, and no module that has been mended."""
+    pages = (ROOT / "docs" / "violations.md").read_text().split("\n## ")
+    (section,) = (page for page in pages if page.startswith(f"{heading}\n"))
+    found = {
+        str(file.relative_to(ROOT)) for file in modules() if any(map(breaks, ast.walk(ast.parse(file.read_text()))))
+    }
+
+    assert found == {path for path in re.findall(r"`([\w/]+\.py)`", section) if "/" in path}
 
 
 def test_every_fault_says_what_the_peer_sees() -> None:
