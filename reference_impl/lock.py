@@ -74,6 +74,7 @@ def release(runtime: Runtime, cache: Cache, lock: HeldLock) -> None:
 
 
 _ACCEPTED = select(fences.c.fence).where(fences.c.name == bindparam("named"))
+_MAKE = insert(fences).values(name=bindparam("named"), fence=0, owner="")
 _NEW_FENCE, _NEW_OWNER = bindparam("new_fence", type_=BigInteger), bindparam("new_owner", type_=String)
 _TAKE = (
     update(fences)
@@ -104,7 +105,7 @@ def _seen_fence(engine: Engine, name: str) -> int:
     def look_or_make(connection: Connection) -> int:
         fence: int | None = connection.scalar(_ACCEPTED, {"named": name})
         if fence is None:
-            connection.execute(insert(fences).values(name=name, fence=0, owner=""))
+            connection.execute(_MAKE, {"named": name})
         return fence or 0
 
     try:

@@ -150,46 +150,38 @@ class Line:
         fiber = network.scheduler.check_alive()
         mishap = network.count_call(fiber)
         try:
-            return self._ask(fiber, what, act, mishap, patience_ns, connected_epoch, subject)
+            if mishap is not None:
+                self._befall(fiber, what, mishap, "before")
+            epoch = self._send(fiber, patience_ns, connected_epoch)
+            value = act()
+            network.trace.note(network.scheduler.now_ns, fiber.name, self.service.name, what, subject)
+            if mishap is not None and network.mishaps:  # else calm has come in between
+                self._befall(fiber, what, mishap, "after")
+            if self.watch is not None:
+                self.watch(what, subject)
+            network.scheduler.rest(network.delays.leg_ns(fiber, 1) + self.extra_ns)
+            if self.blocked:
+                self._pass(patience_ns, "unanswered")
+            if self.service.epoch != epoch:
+                raise LineCut("unanswered")
+            return value
         except LineCut as cut:
             network.trace.note(network.scheduler.now_ns, fiber.name, self.service.name, f"{what}: {cut.how}", subject)
             raise
 
-    def _ask(
-        self,
-        fiber: Fiber,
-        what: str,
-        act: Callable[[], T],
-        mishap: Mishap | None,
-        patience_ns: int,
-        connected_epoch: int | None,
-        subject: str,
-    ) -> T:
+    def _send(self, fiber: Fiber, patience_ns: int, connected_epoch: int | None) -> int:
+        """Have the request arrive; in which life of the service it did."""
         network, service = self.network, self.service
-        scheduler = network.scheduler
-        if mishap is not None:
-            self._befall(fiber, what, mishap, "before")
         if not service.up or self.refused or (connected_epoch is not None and connected_epoch != service.epoch):
-            scheduler.rest(REFUSED_NS)
+            network.scheduler.rest(REFUSED_NS)
             raise LineCut("refused")
         epoch = service.epoch
-        scheduler.rest(network.delays.leg_ns(fiber, 0) + self.extra_ns)
+        network.scheduler.rest(network.delays.leg_ns(fiber, 0) + self.extra_ns)
         if self.blocked:
             self._pass(patience_ns, "unsent")
         if service.epoch != epoch:
             raise LineCut("unsent")
-        value = act()
-        network.trace.note(scheduler.now_ns, fiber.name, service.name, what, subject)
-        if mishap is not None and network.mishaps:  # else calm has come in between
-            self._befall(fiber, what, mishap, "after")
-        if self.watch is not None:
-            self.watch(what, subject)
-        scheduler.rest(network.delays.leg_ns(fiber, 1) + self.extra_ns)
-        if self.blocked:
-            self._pass(patience_ns, "unanswered")
-        if service.epoch != epoch:
-            raise LineCut("unanswered")
-        return value
+        return epoch
 
     def begin(self, what: str) -> Fiber:
         """The calling fiber sends something of which no answer comes; a mishap may befall it all the same.

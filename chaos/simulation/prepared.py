@@ -15,16 +15,21 @@ from sqlalchemy.engine import CursorResult, IteratorResult
 _KEPT_MAX = 1024
 """Statement objects that are made anew for each execution would fill the memory."""
 
-_Key = tuple[Executable, tuple[str, ...]]
+_Key = tuple[Executable, tuple[object, ...]]
+"""A statement, the names of its parameters, and for each list among them how long it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """`values`: what is bound where, in order; `given`: where in it a parameter goes, which, and what is done to it before."""
+    """`values`: what is bound where, in order; `given`: where in it a parameter goes, which, and what is done to it before.
+
+    `listed`: where a member of a list goes, of which parameter, and which member.
+    """
 
     sql: str
     values: tuple[Any, ...]
     given: tuple[tuple[int, str, Callable[[Any], Any] | None], ...]
+    listed: tuple[tuple[int, str, int], ...]
     shape: Any
 
 
@@ -51,12 +56,12 @@ class PreparedConnection(Connection):
         if execution_options is not None or not (parameters is None or isinstance(parameters, dict)):
             return super().execute(statement, parameters, execution_options=execution_options)
         given = parameters or _NOTHING
-        key = (statement, tuple(given))
+        key = (statement, tuple([(name, len(value)) if type(value) is list else name for name, value in given.items()]))
         prepared, lease, transaction = _PREPARED.get(key), self._dbapi_connection, self.get_transaction()
         if prepared is None or lease is None or not (transaction is None or transaction.is_active):
             result = super().execute(statement, parameters)
             if key not in _PREPARED:
-                _keep(key, result)
+                _keep(key, result, given)
             return result
         if transaction is None:
             self.begin()
@@ -70,6 +75,8 @@ class PreparedConnection(Connection):
         values = list(prepared.values)
         for position, name, process in prepared.given:
             values[position] = parameters[name] if process is None else process(parameters[name])
+        for position, name, member in prepared.listed:
+            values[position] = parameters[name][member]
         try:
             answer = driver.execute(prepared.sql, values)
         except BaseException as error:  # noqa: BLE001 — SQLAlchemy decides about all of them, and always raises
@@ -77,32 +84,36 @@ class PreparedConnection(Connection):
         return PreparedResult(prepared.shape, answer.rows, answer.rowcount)
 
 
-def _keep(key: _Key, result: CursorResult[Any]) -> None:
+def _keep(key: _Key, result: CursorResult[Any], given: Mapping[str, Any]) -> None:
     if len(_PREPARED) >= _KEPT_MAX:
         _PREPARED.clear()
-    _PREPARED[key] = _prepared(result.context, frozenset(key[1]), result._metadata)
+    _PREPARED[key] = _prepared(result.context, given, result._metadata)
 
 
-def _prepared(context: Any, names: frozenset[str], shape: Any) -> _Prepared | None:
+def _prepared(context: Any, parameters: Mapping[str, Any], shape: Any) -> _Prepared | None:
     """What the first execution has shown; None: a later one may differ in more than in the values of its parameters."""
     compiled = context.compiled
-    expanded = compiled.post_compile_params | compiled.literal_execute_params
+    lists = {bind.key for bind in compiled.post_compile_params if bind.key in parameters}
+    processors = compiled._bind_processors
     if (
         compiled.insert_prefetch
         or compiled.update_prefetch
-        or any(bind.key in names for bind in expanded)
+        or any(bind.key in parameters for bind in compiled.literal_execute_params)
         or any(bind.callable is not None for bind in compiled.bind_names)
+        or any(type(parameters[key]) is not list or not parameters[key] for key in lists)
+        or any(bind.key in lists and name in processors for bind, name in compiled.bind_names.items())
     ):
         return None
-    key_of = {name: bind.key for bind, name in compiled.bind_names.items()}
-    values = tuple(context.parameters[0])
+    key_of: dict[str, str] = {name: bind.key for bind, name in compiled.bind_names.items()}
     in_lists = context._expanded_parameters
-    order = [one for name in compiled.positiontup for one in in_lists.get(name, (name,))]
+    order = [
+        (key_of[name], member, processors.get(name))
+        for name in compiled.positiontup
+        for member in range(len(in_lists.get(name, (name,))))
+    ]
+    values = tuple(context.parameters[0])
     assert len(order) == len(values), "each value is bound somewhere"
-    processors = compiled._bind_processors
-    given = tuple(
-        (position, key_of[name], processors.get(name))
-        for position, name in enumerate(order)
-        if key_of.get(name) in names
-    )
-    return _Prepared(context.statement, values, given, shape)
+    bound = [(position, *one) for position, one in enumerate(order) if one[0] in parameters]
+    given = tuple((position, key, process) for position, key, _, process in bound if key not in lists)
+    listed = tuple((position, key, member) for position, key, member, _ in bound if key in lists)
+    return _Prepared(context.statement, values, given, listed, shape)

@@ -1,6 +1,7 @@
 """What happened in a world, step by step: for its digest, by which two runs are compared, and for the story of a failure."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -15,19 +16,27 @@ class Step(NamedTuple):
 
 
 class Trace:
-    """The steps of one world."""
+    """The steps of one world: bare while it runs, for most worlds are never looked at."""
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self._bare: list[tuple[int, str, str, str, str]] = []
+        self._steps: list[Step] = []
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """All of them by now, in order."""
+        if len(self._steps) < len(self._bare):
+            self._steps += map(Step._make, self._bare[len(self._steps) :])
+        return self._steps
 
     def note(self, at_ns: int, fiber: str, service: str, what: str, subject: str = "") -> None:
         """One more step."""
-        self.steps.append(Step(at_ns, fiber, service, what, subject))
+        self._bare.append((at_ns, fiber, service, what, subject))
 
     def digest(self) -> str:
         """The same for two runs if and only if the same happened in both, in the same order and at the same instants."""
         whole = hashlib.blake2b(digest_size=12)
-        for step in self.steps:
+        for step in self._bare:
             whole.update("\x1f".join(map(str, step)).encode())
             whole.update(b"\x1e")
         return whole.hexdigest()
