@@ -5,9 +5,18 @@ ScenarioError
 │   ├── UnknownName          the caller named a scenario, system or promise that does not exist
 │   ├── RunExists            the run directory holds a run already
 │   ├── NothingToJudge       a path holds no run, no history or no cases
-│   └── MalformedPolicy      what was given as a system's limits is none
+│   ├── MalformedPolicy      what was given as a system's limits is none
+│   ├── NotAToken            what was given to be replayed says no world
+│   ├── NotARange            seeds, or a shard, that are none
+│   └── NotRows              a file that holds no rows of a campaign
 ├── NotApplicable        this scenario cannot be aimed at this system or environment (unknown: exit code 3)
 └── RunFailed            the lab could not bring the run to its end (unknown: exit code 3)
+    ├── ExecutorMissing      what was asked to run simulated worlds is not installed
+    └── ExecutorFailed       whoever ran them did not bring one to its end
+
+Beside the tree are exceptions that never leave this package: whoever calls what raises them makes a finding of them. MalformedEvent
+(events.py), MalformedHistory and MalformedEdn (jepsen/) say what cannot be read, SiftingFailed (engines/sieve.py) that a sieve gave up, CannotStrike
+(simulated/faults.py) that a strike misses. Of this tree are NotARun (reports/reading.py) and NoUrls (tasklab/commands/worlds.py), too.
 """
 
 from collections.abc import Sequence
@@ -52,9 +61,47 @@ class MalformedPolicy(WrongUsage):
     """What was given as a policy is none; the message says why."""
 
 
+class NotAToken(WrongUsage):
+    """What was given to be replayed says no world."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__(
+            f"{token[:60]!r} is no token: one looks like SERIES~SYSTEM~NUMBER, or world~… as `tasklab simulate` prints it"
+        )
+
+
+class NotARange(WrongUsage):
+    """Seeds or a shard that are none."""
+
+    def __init__(self, text: str, form: str) -> None:
+        super().__init__(f"{text!r} is not of the form {form}")
+
+
+class NotRows(WrongUsage):
+    """A file that does not hold what `tasklab simulate --out` writes."""
+
+    def __init__(self, file: "Path", why: str) -> None:
+        super().__init__(f"{file} cannot be merged: {why}")
+
+
 class NotApplicable(ScenarioError):
     """The scenario's fault has nothing to strike in this system or environment."""
 
 
 class RunFailed(ScenarioError):
     """The lab could not finish the run: a process did not start, nothing got ready, the account could not be read."""
+
+
+class ExecutorMissing(RunFailed):
+    """What was asked to run the worlds is not installed."""
+
+    def __init__(self, name: str, mend: str) -> None:
+        super().__init__(f"the executor {name!r} is not there; {mend}")
+
+
+class ExecutorFailed(RunFailed):
+    """Whoever ran the worlds did not bring one to its end."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        last = (str(error).strip() or repr(error)).splitlines()[-1]
+        super().__init__(f"the executor {name!r} could not run the worlds: {last}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from scenarios.errors import WrongUsage
+from scenarios.errors import NotARange, NotRows
 from scenarios.guarantees import Guarantee
 from scenarios.simulated.crash_points import NAME as CRASH_POINTS
 from scenarios.simulated.crash_points import CrashPoints
@@ -21,20 +21,6 @@ from scenarios.simulated.tally import Tally
 OTHER_HASH_SEED = "1"
 TOLD_MAX = 3
 SHRINK_S = 20.0
-
-
-class NotARange(WrongUsage):
-    """Seeds or a shard that are none."""
-
-    def __init__(self, text: str, form: str) -> None:
-        super().__init__(f"{text!r} is not of the form {form}")
-
-
-class NotRows(WrongUsage):
-    """A file that does not hold what `tasklab simulate --out` writes."""
-
-    def __init__(self, file: Path, why: str) -> None:
-        super().__init__(f"{file} cannot be merged: {why}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 
-from scenarios.errors import RunFailed
+from scenarios.errors import ExecutorFailed, ExecutorMissing
 from scenarios.simulated.explore import Row, Work, run_works
 
 BATCH = 8
@@ -19,21 +19,6 @@ BATCH = 8
 
 Executor = Callable[[str, Iterable[Work]], Iterator[Row]]
 """Runs works of the system of that name."""
-
-
-class ExecutorMissing(RunFailed):
-    """What was asked to run the worlds is not installed."""
-
-    def __init__(self, name: str, mend: str) -> None:
-        super().__init__(f"the executor {name!r} is not there; {mend}")
-
-
-class ExecutorFailed(RunFailed):
-    """Whoever ran the worlds did not bring one to its end."""
-
-    def __init__(self, name: str, error: Exception) -> None:
-        last = (str(error).strip() or repr(error)).splitlines()[-1]
-        super().__init__(f"the executor {name!r} could not run the worlds: {last}")
 
 
 def in_this_process(system_name: str, works: Iterable[Work]) -> Iterator[Row]:

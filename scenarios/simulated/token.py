@@ -6,19 +6,10 @@ import zlib
 
 import msgspec
 
-from scenarios.errors import WrongUsage
+from scenarios.errors import NotAToken
 from scenarios.simulated.plan import WorldPlan
 
 _PLANNED = "world"
-
-
-class NotAToken(WrongUsage):
-    """What was given to be replayed says no world."""
-
-    def __init__(self, token: str) -> None:
-        super().__init__(
-            f"{token[:60]!r} is no token: one looks like SERIES~SYSTEM~NUMBER, or world~… as `tasklab simulate` prints it"
-        )
 
 
 class Token(msgspec.Struct, frozen=True, omit_defaults=True):

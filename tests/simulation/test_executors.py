@@ -7,7 +7,8 @@ from importlib.util import find_spec
 import psutil
 import pytest
 
-from scenarios.simulated.executors import ExecutorMissing, in_this_process, processes, ray_cluster
+from scenarios.errors import ExecutorMissing
+from scenarios.simulated.executors import in_this_process, processes, ray_cluster
 from scenarios.simulated.explore import Work
 
 SYSTEM = "reference"

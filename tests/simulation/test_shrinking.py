@@ -3,15 +3,16 @@
 import pytest
 from msgspec.structs import replace
 
+from scenarios.errors import NotARange, NotAToken
 from scenarios.rundir import Turn
 from scenarios.simulated import swarm
-from scenarios.simulated.campaign import NotARange, seeds_of
+from scenarios.simulated.campaign import seeds_of
 from scenarios.simulated.explore import Work, explorer_of, works_of
 from scenarios.simulated.plan import DelayPlan
 from scenarios.simulated.run import simulate
 from scenarios.simulated.story import told_once
 from scenarios.simulated.tally import Tally
-from scenarios.simulated.token import NotAToken, Token, read_token
+from scenarios.simulated.token import Token, read_token
 from scenarios.systems.reference_simulated import ReferenceSimulation
 
 SIMULATION = ReferenceSimulation()
