@@ -71,7 +71,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="A name, or package.module:attribute of your plug-in.",
     )
     group.addoption(
-        "--tasklab-environment", metavar="E", default="local", help="local, embedded, external or simulated."
+        "--tasklab-environment",
+        metavar="E",
+        default="local",
+        help="local, embedded, containers, external or simulated.",
     )
     group.addoption("--tasklab-seeds", metavar="A..B", default="1..1", help="Of the suite: each scenario once a seed.")
     group.addoption("--tasklab-out", metavar="DIR", help="Holds the run directories. Default: a new one in runs/.")

@@ -1,6 +1,7 @@
 """`tasklab doctor`: what is installed, what is missing, and the one command that mends it."""
 
 import shutil
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from tasklab.commands.output import EXIT_HELD, EXIT_UNKNOWN, console, print_json
 
 MEND = "make services"
+OPTIONAL = "docker"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -22,12 +24,20 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
     rows.append(_locust())
     rows.append(_browser())
     missing = [name for name, _, path, _ in rows if not path]
+    row, removed, why_not = _docker()
+    rows.append(row)
     if as_json:
         entries = [dict(zip(("name", "used_for", "path", "version"), row, strict=True)) for row in rows]
-        document = {"programs": entries, "missing": missing, "mend": MEND if missing else None}
+        document = {
+            "programs": entries,
+            "missing": missing,
+            "mend": MEND if missing else None,
+            "removed_containers": removed,
+        }
         print_json(document)
     else:
         _print(rows, missing)
+        _print_containers(removed, why_not)
     raise typer.Exit(EXIT_UNKNOWN if missing else EXIT_HELD)
 
 
@@ -39,7 +49,8 @@ def _print(rows: list[tuple[str, str, str, str]], missing: list[str]) -> None:
     for heading in ("program", "used for", "where", "version"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "where")
     for name, used_for, path, version in rows:
-        table.add_row(name, used_for, Text(path or "missing", style="" if path else "yellow"), version)
+        absent = "missing, optional" if name == OPTIONAL else "missing"
+        table.add_row(name, used_for, Text(path or absent, style="" if path else "yellow"), version)
     terminal = console()
     terminal.print(table)
     if missing:
@@ -51,6 +62,29 @@ def _print(rows: list[tuple[str, str, str, str]], missing: list[str]) -> None:
         terminal.print(Text("without it: `--environment embedded` needs no server at all"))
     else:
         terminal.print("\nnothing is missing")
+
+
+def _print_containers(removed: list[str], why_not: str) -> None:
+    from rich.text import Text
+
+    if why_not:
+        console().print(Text(f"without `--environment containers`: {why_not}", style="dim"))
+    if removed:
+        console().print(Text(f"removed what killed labs had left: {', '.join(removed)}"))
+
+
+def _docker() -> tuple[tuple[str, str, str, str], list[str], str]:
+    """Its row; the containers of killed labs, which have been removed; and why it cannot be used, or nothing ("")."""
+    from chaos.errors import ChaosError
+    from chaos.services.docker_engine import connect
+
+    used_for = "--environment containers"
+    try:
+        with closing(connect()) as engine:
+            removed = engine.remove_orphans()
+            return (OPTIONAL, used_for, "its daemon answers", engine.version()), removed, ""
+    except ChaosError as error:
+        return (OPTIONAL, used_for, "", ""), [], str(error)
 
 
 def _locust() -> tuple[str, str, str, str]:

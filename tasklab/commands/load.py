@@ -41,7 +41,10 @@ def load(
     ] = "reference",
     environment: Annotated[
         EnvironmentName,
-        typer.Option(help="local: real services that the lab starts for itself; embedded: no server at all."),
+        typer.Option(
+            help="local: real services that the lab starts for itself; embedded: no server at all; containers and "
+            "external: see `tasklab run --help`."
+        ),
     ] = EnvironmentName.LOCAL,
     seed: Annotated[
         int | None,

@@ -91,6 +91,7 @@ def run(
         WorldName,
         typer.Option(
             help="local: real services that the lab starts for itself; embedded: no server, the system in one process; "
+            "containers: each service in a Docker container; "
             "external: services of yours, at TASKLAB_MYSQL_URL, TASKLAB_REDIS_URL and TASKLAB_RABBITMQ_URL; "
             "simulated: the system's own code in one process without any real clock, thread or service."
         ),

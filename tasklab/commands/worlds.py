@@ -1,6 +1,7 @@
 """The environments by name, for commands that start one."""
 
 import os
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,15 @@ URL_VARIABLES = {
 }
 """Where the services of the environment `external` are; in variables, because the URLs hold passwords."""
 
+IMAGE_VARIABLES: Mapping["ServiceName", str] = {
+    "mysql": "TASKLAB_MYSQL_IMAGE",
+    "redis": "TASKLAB_REDIS_IMAGE",
+    "rabbitmq": "TASKLAB_RABBITMQ_IMAGE",
+}
+"""Images of the environment `containers` in place of its defaults."""
+
 if TYPE_CHECKING:
-    from chaos.environment import Environment
+    from chaos.environment import Environment, ServiceName
     from scenarios.system import System
 
 
@@ -23,6 +31,7 @@ class EnvironmentName(StrEnum):
 
     EMBEDDED = "embedded"
     LOCAL = "local"
+    CONTAINERS = "containers"
     EXTERNAL = "external"
 
 
@@ -31,6 +40,7 @@ class WorldName(StrEnum):
 
     EMBEDDED = "embedded"
     LOCAL = "local"
+    CONTAINERS = "containers"
     EXTERNAL = "external"
     SIMULATED = "simulated"
 
@@ -45,9 +55,18 @@ def make_environment(name: EnvironmentName, system: "System") -> "Environment":
         from chaos.environments.external import ExternalEnvironment
 
         return ExternalEnvironment(**_given_urls())
+    if name is EnvironmentName.CONTAINERS:
+        from chaos.environments.containers import ContainersEnvironment
+
+        return ContainersEnvironment(sorted(system.needs), images=given_images())
     from chaos.environments.local import LocalEnvironment
 
     return LocalEnvironment(sorted(system.needs))
+
+
+def given_images() -> dict["ServiceName", str]:
+    """The images that the variables name, by service."""
+    return {service: os.environ[variable] for service, variable in IMAGE_VARIABLES.items() if variable in os.environ}
 
 
 def _given_urls() -> dict[str, Any]:

@@ -1,14 +1,25 @@
-"""Real services for these tests: namespaces and processes in the one local environment (tests/conftest.py)."""
+"""Real services for these tests: namespaces and processes in the one local environment (tests/conftest.py), and containers."""
 
 import itertools
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from chaos.environment import ProcessSpec, Services
+from chaos.environment import ProcessSpec, ServiceName, Services
+from chaos.environments.containers import IMAGES, ContainersEnvironment
+from chaos.environments.leftovers import find_leftovers
 from chaos.environments.local import LocalEnvironment
 from chaos.environments.processes import HostedProcess
+from chaos.environments.serving import ServingEnvironment
+from chaos.errors import ChaosError
+from chaos.services.docker_engine import DockerEngine, connect
+from tasklab.commands.worlds import given_images
+from tests.docker_sockets import collect_unconnected
 
 _numbers = itertools.count(1)
 
@@ -36,3 +47,87 @@ def start_process(local: LocalEnvironment, tmp_path: Path) -> Iterator[StartProc
     yield start
     for process in started:
         local.stop_process(process, timeout_s=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """One kind of environment that runs services of its own, and how the tests make it and see what is left of it.
+
+    `shared`: one for all tests. `make`: another. `source`: Python that makes `lab`, for a lab in a process of its own.
+    `find_left`: what is left of the environment that had this directory.
+    """
+
+    shared: ServingEnvironment
+    make: Callable[..., ServingEnvironment]
+    source: str
+    find_left: Callable[[Path], list[str]]
+
+
+@contextmanager
+def lab_of_its_own(source: str) -> Iterator[tuple["subprocess.Popen[str]", Path]]:
+    """A lab in a process of its own, its services up, with its directory; it ends when it is signalled, at the latest here."""
+    script = f"import sys\n{source}\nwith lab:\n    print(lab.directory, flush=True); sys.stdin.read()"
+    lab = subprocess.Popen(
+        [sys.executable, "-c", script],
+        text=True,
+        process_group=0,
+        cwd=Path(__file__).parents[2],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert lab.stdout is not None
+    assert lab.stdin is not None
+    yield lab, Path(lab.stdout.readline().strip())
+    lab.stdin.close()
+    lab.wait()
+    lab.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def docker() -> Iterator[DockerEngine]:
+    """The Docker daemon. It is optional everywhere, in CI too: without it, or an image, a test is skipped with the reason."""
+    try:
+        engine = connect()
+    except ChaosError as error:
+        why = str(error)
+    else:
+        why = ""
+    if why:
+        collect_unconnected()
+        pytest.skip(why)
+    images = {**IMAGES, **given_images()}
+    if missing := sorted(image for image in images.values() if not engine.has_image(image)):
+        engine.close()
+        pytest.skip(f"missing: {', '.join(missing)}; `docker pull` brings it, or TASKLAB_MYSQL_IMAGE… name others")
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="session")
+def containers(docker: DockerEngine) -> Iterator[ContainersEnvironment]:
+    """Real services in containers for all tests that want them, started when the first one does."""
+    with ContainersEnvironment(images=given_images()) as environment:
+        directory = environment.directory
+        yield environment
+    assert find_leftovers(directory) == []
+
+
+@pytest.fixture(params=["local", "containers"])
+def serving(request: pytest.FixtureRequest) -> Serving:
+    """Both kinds, one after the other."""
+    shared = request.getfixturevalue(request.param)
+    if request.param == "local":
+        source = "from chaos.environments.local import LocalEnvironment\nlab = LocalEnvironment()"
+        return Serving(shared, LocalEnvironment, source, find_leftovers)
+    images = given_images()
+    engine: DockerEngine = request.getfixturevalue("docker")
+
+    def make(*services: Sequence[ServiceName], **options: float) -> ServingEnvironment:
+        return ContainersEnvironment(*services, images=images, **options)
+
+    def find_left(directory: Path) -> list[str]:
+        return find_leftovers(directory) + [name for name in engine.names() if name.startswith(directory.name)]
+
+    source = f"from chaos.environments.containers import ContainersEnvironment\nlab = ContainersEnvironment(images={images!r})"
+    return Serving(shared, make, source, find_left)

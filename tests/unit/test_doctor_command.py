@@ -1,6 +1,7 @@
 """`tasklab doctor`: what is missing is named, with the one command that brings it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,16 +9,42 @@ import typer
 from typer.testing import CliRunner, Result
 
 from chaos.binaries import PROGRAMS, Found
+from chaos.errors import ChaosError
+from chaos.services import docker_engine
 from tasklab.commands import doctor
 
 
-def examine(monkeypatch: pytest.MonkeyPatch, *, missing: set[str], arguments: tuple[str, ...] = ()) -> Result:
+class Daemon:
+    """A Docker daemon with what a killed lab has left."""
+
+    def remove_orphans(self) -> list[str]:
+        return ["tasklab-x-mysql"]
+
+    def version(self) -> str:
+        return "28.0"
+
+    def close(self) -> None:
+        pass
+
+
+def no_daemon() -> Daemon:
+    raise ChaosError("none answers")
+
+
+def examine(
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    missing: set[str],
+    arguments: tuple[str, ...] = (),
+    connect: Callable[[], Daemon] = no_daemon,
+) -> Result:
     inventory = [
         Found(program, None if program.name in missing else Path("/opt") / program.name, "1.0") for program in PROGRAMS
     ]
     monkeypatch.setattr("chaos.binaries.inventory", lambda: inventory)
     monkeypatch.setattr(doctor, "_locust", lambda: ("locust", "tasklab load", "Python package", "2.0"))
     monkeypatch.setattr(doctor, "_browser", lambda: ("chromium", "the tests of the report", "/usr/bin/chromium", ""))
+    monkeypatch.setattr(docker_engine, "connect", connect)
     app = typer.Typer()
     app.command()(doctor.doctor)
     return CliRunner().invoke(app, list(arguments))
@@ -27,7 +54,7 @@ def test_a_machine_that_has_everything_is_told_so(monkeypatch: pytest.MonkeyPatc
     result = examine(monkeypatch, missing=set())
 
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[-1] == "nothing is missing"
+    assert "nothing is missing" in result.stdout.splitlines()
     assert "/opt/redis-server" in result.stdout
 
 
@@ -46,3 +73,21 @@ def test_the_same_as_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (whole["missing"], whole["mend"]) == ([], None)
     assert (lacking["missing"], lacking["mend"]) == (["erl"], "make services")
     assert {"name": "erl", "used_for": "rabbitmq", "path": "", "version": "1.0"} in lacking["programs"]
+
+
+def test_docker_is_optional_and_its_absence_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = examine(monkeypatch, missing=set())
+
+    assert result.exit_code == 0
+    assert "missing, optional" in result.stdout
+    assert result.stdout.splitlines()[-1] == "without `--environment containers`: none answers"
+
+
+def test_containers_that_a_killed_lab_has_left_are_removed_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = examine(monkeypatch, missing=set(), connect=Daemon)
+    document = json.loads(examine(monkeypatch, missing=set(), connect=Daemon, arguments=("--json",)).stdout)
+
+    assert result.stdout.splitlines()[-1] == "removed what killed labs had left: tasklab-x-mysql"
+    assert document["removed_containers"] == ["tasklab-x-mysql"]
+    docker = {"name": "docker", "used_for": "--environment containers", "path": "its daemon answers", "version": "28.0"}
+    assert docker in document["programs"]

@@ -1,0 +1,93 @@
+"""The world in containers: each service in one of its own, on this machine's Docker; processes and links as in every real world."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from chaos.deadline import Deadline
+from chaos.environment import SERVICE_NAMES, Injection, ServiceName, Services
+from chaos.environments.processes import HostedProcess
+from chaos.environments.serving import ServingEnvironment
+from chaos.errors import ChaosError, ServiceUnavailable
+from chaos.faults import FailOverRedis, Fault, name_of
+from chaos.services.container import ContainerService
+from chaos.services.containers import MysqlContainer, RabbitmqContainer, RedisContainer
+from chaos.services.docker_engine import DockerEngine, connect
+
+IMAGES: Mapping[ServiceName, str] = {"mysql": "mariadb:11", "redis": "redis:7", "rabbitmq": "rabbitmq:3.13"}
+PULL_TIMEOUT_S = 900.0
+"""For one image, the first time that it is used on a machine."""
+
+START_TIMEOUT_S = 120.0
+"""More than servers alone need: MySQL's image starts its server twice on the first start."""
+
+KINDS: Mapping[ServiceName, type[ContainerService]] = {
+    "mysql": MysqlContainer,
+    "redis": RedisContainer,
+    "rabbitmq": RabbitmqContainer,
+}
+
+
+class ContainersEnvironment(ServingEnvironment):
+    """MariaDB or MySQL, one Redis, and RabbitMQ, each in a container, removed with its data when the environment is left.
+
+    `images`: in place of those in `IMAGES`. They must do what the official images document: a root password, or a first
+    user, given in variables, and arguments of the server in the command. A container outlives a lab that is killed by
+    kill -9; the next lab removes it.
+    """
+
+    name = "containers"
+
+    def __init__(
+        self,
+        services: Iterable[ServiceName] = SERVICE_NAMES,
+        *,
+        images: Mapping[ServiceName, str] | None = None,
+        start_timeout_s: float = START_TIMEOUT_S,
+    ) -> None:
+        super().__init__(services, start_timeout_s=start_timeout_s)
+        self._images = {**IMAGES, **(images or {})}
+        self._engine: DockerEngine | None = None
+        self._containers: Sequence[ContainerService] = ()
+
+    def __exit__(self, *exc_info: object) -> None:
+        """End every process, remove every file and every container. Idempotent."""
+        try:
+            super().__exit__(*exc_info)
+        finally:
+            for container in self._containers:
+                with suppress(ChaosError):  # without its daemon nothing can be removed; the next lab does it
+                    container.remove()
+            if self._engine is not None:
+                self._engine.close()
+
+    def _start_services(self) -> None:
+        self._engine = connect()
+        self._engine.remove_orphans()
+        for service in sorted(self.offers):
+            self._fetch(self._engine, service)
+        super()._start_services()
+
+    def _fetch(self, engine: DockerEngine, service: ServiceName) -> None:
+        image = self._images[service]
+        try:
+            if not engine.has_image(image):
+                engine.pull(image, Deadline.after(PULL_TIMEOUT_S))
+        except ChaosError as error:
+            raise ServiceUnavailable(service, f"{error}; another image can be named") from error
+
+    def _make_services(self) -> Sequence[ContainerService]:
+        assert self._engine is not None, "it is connected first"
+        engine = self._engine
+        self._containers = [
+            kind(engine, self._images[name], self.directory.name, self._ports)
+            for name, kind in KINDS.items()
+            if name in self.offers
+        ]
+        return self._containers
+
+    def _service_injection(self, fault: Fault, services: Services, processes: Mapping[str, HostedProcess]) -> Injection:
+        if isinstance(fault, FailOverRedis):
+            raise ChaosError(
+                f"the environment {self.name!r} cannot do {name_of(fault)}: its Redis has no replica and no Sentinels"
+            )
+        return super()._service_injection(fault, services, processes)

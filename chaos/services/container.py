@@ -1,0 +1,130 @@
+"""A service in a container of its own, on a loopback port that stays its own as long as the lab lives."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from chaos.deadline import Deadline, wait
+from chaos.environment import Services
+from chaos.errors import ChaosError, ServiceUnavailable
+from chaos.ports import LOOPBACK, PortLease, is_free, is_refused
+from chaos.services.docker_engine import Container, DockerEngine
+from chaos.services.server import START_TRIES
+
+
+class ContainerService(ABC):
+    """See `OwnService`. The image is there already; the container, and the volumes that its image declares, hold the data.
+
+    `lab`: begins the name of the container, so that it is seen whose it is.
+    """
+
+    name: ClassVar[str]
+    inner_port: ClassVar[int]
+    """Where the server listens, in its container."""
+    command: ClassVar[Sequence[str]] = ()
+    """What the image's entry point is given: () for what it does by itself."""
+
+    def __init__(self, engine: DockerEngine, image: str, lab: str, leases: PortLease) -> None:
+        self.port = 0
+        self._container_name = f"{lab}-{self.name}"
+        self._engine = engine
+        self._image = image
+        self._leases = leases
+        self._container: Container | None = None
+        self._removed = False
+        self._lock = threading.Lock()
+
+    @property
+    @abstractmethod
+    def _environment(self) -> Mapping[str, str]:
+        """The variables by which the image's documentation lets a user be made."""
+
+    @abstractmethod
+    def missing(self) -> str:
+        """What a full round trip still lacks, in words; nothing ("") when the service is well. Short, and without side effects."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """As the server says itself."""
+
+    @abstractmethod
+    def provide(self, services: Services) -> Services:
+        """See `OwnService.provide`."""
+
+    @property
+    def data_ports(self) -> Sequence[int]:
+        """Its only one."""
+        return [self.port]
+
+    @property
+    def container(self) -> Container:
+        """That of this service, which has been started."""
+        assert self._container is not None, "it was not started"
+        return self._container
+
+    def start(self, deadline: Deadline) -> None:
+        """See `OwnService.start`."""
+        for tries_left in reversed(range(START_TRIES)):
+            self.port = self._leases.claim()
+            try:
+                self._launch()
+                break
+            except ChaosError as error:
+                if tries_left == 0 or deadline.is_over() or is_free(self.port):
+                    raise ServiceUnavailable(self.name, str(error)) from error
+                # Somebody who does not ask for a lease was faster: this port is his, and we take another.
+        self.await_ready(deadline)
+
+    def await_ready(self, deadline: Deadline) -> None:
+        """See `OwnService.await_ready`."""
+        if problem := wait(self._missing_or_dead, deadline):
+            words = self.container.log_tail()
+            raise ServiceUnavailable(self.name, f"not ready after {deadline.timeout_s:g} s: {problem}", words)
+
+    def kill(self) -> str:
+        """SIGKILL to the container; which, in words."""
+        self.container.kill()
+        return f"{self.name}: killed container {self.container.name}"
+
+    def is_gone(self) -> bool:
+        """Whether the container has ended and connections are refused: Docker's own proxy accepts them as long as it runs."""
+        return self.container.exit_code() is not None and is_refused(LOOPBACK, self.port)
+
+    def respawn(self) -> None:
+        """Start the same container again; does not wait."""
+        self.container.start()
+
+    def damage(self) -> str:
+        """Nothing: what it has confirmed is in its files."""
+        return ""
+
+    def remove(self) -> None:
+        """Remove the container and its data; a start still under way makes no other. Idempotent."""
+        with self._lock:
+            self._removed = True
+            if self._container is not None:
+                self._container.remove()
+
+    def _launch(self) -> None:
+        with self._lock:
+            if self._removed:
+                raise ServiceUnavailable(self.name, "its environment was left while it started")
+            if self._container is not None:
+                self._container.remove()
+            self._container = self._engine.create(
+                self._image,
+                self._container_name,
+                command=self.command,
+                environment=self._environment,
+                ports={self.inner_port: self.port},
+            )
+            self._container.start()
+
+    def _missing_or_dead(self) -> str:
+        code = self.container.exit_code()
+        if code is not None:
+            raise ServiceUnavailable(
+                self.name, f"container {self.container.name} ended with exit code {code}", self.container.log_tail()
+            )
+        return self.missing()
