@@ -109,6 +109,7 @@ class Naive:
         environment = {
             **handlers.environment_of(name),
             "NAIVE_MYSQL": json.dumps(_mysql(world)),
+            "NAIVE_REDIS": world.redis.url,
             "NAIVE_SENTINELS": json.dumps(world.redis.sentinels),
             "NAIVE_PRIMARY": world.redis.primary_name,
             "NAIVE_RABBITMQ": world.rabbitmq.url,

@@ -46,11 +46,7 @@ class World:
         self.mysql: dict[str, Any] = json.loads(environment["NAIVE_MYSQL"])
         self.rabbitmq_url = environment["NAIVE_RABBITMQ"]
         self.queue = environment["NAIVE_QUEUE"]
-        sentinels = [tuple(address) for address in json.loads(environment["NAIVE_SENTINELS"])]
-        # The clients of the documents' stack do not repeat commands by themselves; redis-py would.
-        options: dict[str, Any] = {"socket_timeout": 2.0, "retry": Retry(NoBackoff(), 0)}
-        watchers = Sentinel(sentinels, sentinel_kwargs=options, **options)  # type: ignore[no-untyped-call]
-        self.redis: redis.Redis = watchers.master_for(environment["NAIVE_PRIMARY"])  # type: ignore[no-untyped-call]
+        self.redis = _redis(environment)
 
     @contextlib.contextmanager
     def database(self) -> Iterator[Any]:
@@ -68,6 +64,18 @@ class World:
         channel = pika.BlockingConnection(pika.URLParameters(self.rabbitmq_url)).channel()
         channel.queue_declare(self.queue, durable=True)
         return channel
+
+
+def _redis(environment: Mapping[str, str]) -> redis.Redis:
+    """Through the Sentinels, where the world has any."""
+    sentinels = [tuple(address) for address in json.loads(environment["NAIVE_SENTINELS"])]
+    # The clients of the documents' stack do not repeat commands by themselves; redis-py would.
+    options: dict[str, Any] = {"socket_timeout": 2.0, "retry": Retry(NoBackoff(), 0)}
+    if not sentinels:
+        return redis.Redis.from_url(environment["NAIVE_REDIS"], **options)
+    watchers = Sentinel(sentinels, sentinel_kwargs=options, **options)  # type: ignore[no-untyped-call]
+    primary: redis.Redis = watchers.master_for(environment["NAIVE_PRIMARY"])  # type: ignore[no-untyped-call]
+    return primary
 
 
 class Publisher:
