@@ -19,6 +19,7 @@ from scenarios.facts import describe_run
 from scenarios.fitting import processes_of, processes_to_link
 from scenarios.nemesis import Plan
 from scenarios.outside import OutsideServer
+from scenarios.planted import search
 from scenarios.plugin import GuardedClient, plugin_call
 from scenarios.rundir import RunDirectory, RunFacts
 from scenarios.scenario import Scenario
@@ -143,8 +144,7 @@ def run(
     finally:
         going_on.facts.took_s = round(going_on.recorder.now_ns() / 1e9, 3)
         directory.write_facts(going_on.facts)
-    going_on.facts.finished = True
-    directory.write_facts(going_on.facts)
+    directory.seal(going_on.facts)
     return directory
 
 
@@ -169,6 +169,7 @@ def _carry_out(run: Run, driver: Driver) -> None:
         _write_final(run, drained, healed=healed)
     write_trail(run.system, run.services, run.directory, run.t0_ns)
     write_lost_acks(run.facts.strikes, run.submissions.ids, run.directory, run.t0_ns)
+    _write_search(run)
     run.phase("end")
 
 
@@ -298,6 +299,15 @@ def _write_final(run: Run, drained: Drained, *, healed: bool) -> None:
             "detail": drained.how,
         }
     )
+
+
+def _write_search(run: Run) -> None:
+    """Where planted secrets were looked for, and where they came to light; nothing where others submitted, and planted none."""
+    planted = run.submissions.planted
+    for searched in list(search(run.directory, planted)) if planted else []:
+        run.recorder.record("secret.sought", target=searched.target)
+        for task in searched.found:
+            run.recorder.record("secret.found", target=searched.target, task=task)
 
 
 def _stop_processes(run: Run) -> None:

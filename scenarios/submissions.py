@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Mapping
 
+from scenarios.planted import with_secret
 from scenarios.system import Client, Outcome, Submit
 from tasklab.tasklab_probe import Recorder
 
@@ -15,13 +16,16 @@ class Submissions:
         self._lock = threading.Lock()
         self._ids: dict[str, str] = {}
         self._outcomes: dict[str, str] = {}
+        self._planted: set[str] = set()
         self.last_detail = ""
 
     def submit(self, client: Client, submit: Submit, actor: str) -> Outcome:
-        """One submission through a client of this process, recorded and noted."""
+        """One submission through a client of this process, with a secret planted in it, recorded and noted."""
         fields = {"task": submit.task, "user": submit.user, "key": submit.key}
         self._recorder.record("submit.invoke", actor=actor, **fields)
-        outcome = client.invoke(submit)
+        with self._lock:
+            self._planted.add(submit.task)
+        outcome = client.invoke(with_secret(submit))
         self._recorder.record(f"submit.{outcome.kind}", actor=actor, **fields, id=outcome.id, detail=outcome.detail)
         self.note(submit.task, outcome)
         return outcome
@@ -39,6 +43,12 @@ class Submissions:
         """The system's id of every task that was answered with one, in the order of the answers."""
         with self._lock:
             return dict(self._ids)
+
+    @property
+    def planted(self) -> frozenset[str]:
+        """The tasks that carry a secret (scenarios/planted.py)."""
+        with self._lock:
+            return frozenset(self._planted)
 
     @property
     def outcomes(self) -> Mapping[str, str]:

@@ -25,7 +25,7 @@ _COLUMNS = {
     **dict.fromkeys(("t_ns", "attempt", "fence"), "BIGINT"),
     **dict.fromkeys(("t_s", "due_s", "deadline_s"), "DOUBLE"),
     **dict.fromkeys(
-        ("actor", "event", "task", "resource", "step", "from", "to", "state", "key", "user", "scope", "order_key"),
+        ("event", "task", "resource", "step", "from", "to", "state", "key", "user", "scope", "order_key"),
         "VARCHAR",
     ),
     "priority": "BIGINT",
@@ -212,7 +212,7 @@ WITH named AS (
         END AS code,
         coalesce(t_ns, CAST(round(t_s * {NS_PER_S}) AS BIGINT)) AS t_ns,
         event = 'attempt.fail' AS is_failure,
-        actor, "from", "to", state, fence, step, deadline_s, priority,
+        "from", "to", state, fence, step, deadline_s, priority,
         CASE WHEN key IS NOT NULL THEN hash(key, coalesce("user", '')) END AS key
     FROM {{source}}
     WHERE event NOT IN ({_PASSED})
@@ -228,8 +228,6 @@ WITH named AS (
         min(CASE WHEN code = {_ONE["effect"]} THEN fence END) AS fence_min,
         max(CASE WHEN code = {_ONE["effect"]} THEN fence END) AS fence_max,
         count(CASE WHEN code = {_ONE["effect"]} THEN fence END) AS fenced,
-        min(CASE WHEN code IN ({_ONE["lease.acquired"]}, {_ONE["lease.released"]}) THEN hash(actor) END) AS holder_min,
-        max(CASE WHEN code IN ({_ONE["lease.acquired"]}, {_ONE["lease.released"]}) THEN hash(actor) END) AS holder_max,
         min(key) AS key,
         max(key) AS key_max,
         min(CASE WHEN code IN ({_ONE["attempt.start"]}, {_MARKED}) THEN t_ns END) AS start_ns,
@@ -253,7 +251,6 @@ SELECT
         AND ({_EFFECTS} = 1 OR ({_EFFECTS} = 2 AND step_min <> step_max))
         AND {_REPORTS} <= 1 AND {_ACQUIRED} <= 1 AND {_RELEASED} <= {_ACQUIRED}
         AND fence_min IS NOT DISTINCT FROM fence_max
-        AND holder_min IS NOT DISTINCT FROM holder_max
         AND key IS NOT DISTINCT FROM key_max
         AND (read_final_ns IS NULL OR read_other_ns IS NULL OR read_other_ns < read_final_ns)
         AND (read_final_ns IS NULL OR succeeded_ns IS NULL OR succeeded_ns <= read_final_ns)
@@ -270,4 +267,7 @@ SELECT
     fenced
 FROM grouped
 """
-"""Named events become one row a subject; the first condition that an ordinary task fails makes it one to be looked at."""
+"""Named events become one row a subject; the first condition that an ordinary task fails makes it one to be looked at.
+
+Who did something is not read: of a lease that was acquired once nobody else can have been a holder, whoever released it.
+"""
