@@ -73,7 +73,7 @@ class ContainersEnvironment(ServingEnvironment):
             if not engine.has_image(image):
                 engine.pull(image, Deadline.after(PULL_TIMEOUT_S))
         except ChaosError as error:
-            raise ServiceUnavailable(service, f"{error}; another image can be named") from error
+            raise ServiceUnavailable(service, f"{error}; another one can be named, see docs/environments.md") from error
 
     def _make_services(self) -> Sequence[ContainerService]:
         assert self._engine is not None, "it is connected first"

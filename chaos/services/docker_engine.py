@@ -23,6 +23,9 @@ LAB_LABEL = "tasklab.lab"
 """On every container of a lab: its `LabIdentity`."""
 
 ANSWER_TIMEOUT_S = 60
+REMOVED = (404, 409)
+"""What the daemon answers when a container is gone, or when somebody else (another lab, clearing up) is removing it."""
+
 SDK = "pip install 'tasklab[containers]'"
 DAEMON = "install Docker, start it (systemctl start docker), or let this user reach it (usermod -aG docker USER)"
 
@@ -67,13 +70,14 @@ class Container:
 
     def remove(self) -> None:
         """Kill it, and remove it with its data. Idempotent."""
-        from docker.errors import NotFound
+        from docker.errors import APIError
 
         with _explained(f"container {self.name} cannot be removed"):
             try:
                 self._container.remove(force=True, v=True)
-            except NotFound:
-                return
+            except APIError as error:
+                if error.status_code not in REMOVED:
+                    raise
 
 
 class DockerEngine:
