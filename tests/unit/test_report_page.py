@@ -268,12 +268,21 @@ def test_writing_replaces_an_older_report_and_leaves_nothing_beside_it(tmp_path:
     assert list(out.parent.iterdir()) == [out]
 
 
-def test_reports_import_of_scenarios_only_what_a_run_directory_is_made_of_and_the_tree_of_errors() -> None:
-    modules = Path(reports.__file__).parent.glob("*.py")
+@pytest.mark.parametrize(
+    ("package", "allowed"),
+    [
+        ("reports", {"errors", "guarantees", "history", "rundir", "verdict"}),
+        ("loadtests", {"history", "http_answers", "rundir"}),
+    ],
+)
+def test_reports_and_load_tests_import_of_scenarios_only_what_the_architecture_allows(
+    package: str, allowed: set[str]
+) -> None:
+    modules = (Path(reports.__file__).parents[1] / package).glob("*.py")
     imports = [
         node for file in modules for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom)
     ]
 
     imported = {node.module for node in imports if node.module and node.module.startswith("scenarios")}
 
-    assert imported == {f"scenarios.{name}" for name in ("errors", "guarantees", "history", "rundir", "verdict")}
+    assert imported == {f"scenarios.{name}" for name in allowed}

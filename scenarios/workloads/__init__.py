@@ -1,1 +1,0 @@
-"""What clients do while the world breaks."""
