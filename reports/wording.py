@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-NS_PER_S = 1_000_000_000
+from scenarios.history import NS_PER_S
 
 
 def duration(seconds: float) -> str:

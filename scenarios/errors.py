@@ -15,8 +15,8 @@ ScenarioError
     └── ExecutorFailed       whoever ran them did not bring one to its end
 
 Beside the tree are exceptions that never leave this package: whoever calls what raises them makes a finding of them. MalformedEvent
-(events.py), MalformedHistory and MalformedEdn (jepsen/) say what cannot be read, SiftingFailed (engines/sieve.py) that a sieve gave up, CannotStrike
-(simulated/faults.py) that a strike misses. Of this tree are NotARun (reports/reading.py) and NoUrls (tasklab/commands/worlds.py), too.
+(events.py), MalformedHistory and MalformedEdn (jepsen/) say what cannot be read, SiftingFailed (engines/sieve.py) that a sieve gave
+up, CannotStrike (simulated/faults.py) that a strike misses. NotARun (reports/) and NoUrls (tasklab/) are of this tree, too.
 """
 
 from collections.abc import Sequence

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 DETAIL_CHARS = 200
+TIMEOUT_S = 5.0
+"""Of connecting, sending and each wait for a part of the answer: every client of the lab has this patience."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ from scenarios.system import Pace, Submit
 
 TASKS_PER_USER = 10
 """Well under any sensible limit per user and minute: limits are another scenario's matter."""
-
-
 UNSTATED_S = 2.0
 """What is taken for a lease or lock that a system does not state."""
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from chaos.ports import LOOPBACK
 from tasklab.tasklab_probe import Recorder
 
 Point = Literal["attempt", "leader", "effect", "write"]
@@ -157,7 +158,7 @@ class OutsideServer:
         self._gates: list[Gate] = []
         self._last_ns = recorder.now_ns()
         self._recorder = recorder
-        self._server = _Server(("127.0.0.1", 0), self)
+        self._server = _Server((LOOPBACK, 0), self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="outside", daemon=True)
 
     @property

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from chaos.errors import ChaosError
 from scenarios.errors import RunFailed, ScenarioError
+from scenarios.http_answers import DETAIL_CHARS
 from scenarios.system import Client, Operation, Outcome
 
 
@@ -34,7 +35,7 @@ class GuardedClient:
         try:
             return self._client.invoke(operation)
         except Exception as error:  # noqa: BLE001 — the edge: what the client does not map is unknown, never a failure
-            return Outcome("info", detail=f"the client raised {error!r}"[:200])
+            return Outcome("info", detail=f"the client raised {error!r}"[:DETAIL_CHARS])
 
     def close(self) -> None:
         """See scenarios.system.Client."""

@@ -7,14 +7,13 @@ from chaos.simulation.clock import ns
 from chaos.simulation.network import LineCut
 from chaos.simulation.scheduler import Waiters
 from chaos.simulation.world import SimulatedProcess, World
+from scenarios.clients import PATIENCE_S
+from scenarios.http_answers import TIMEOUT_S
 from scenarios.simulated.plan import PlannedTask
 from scenarios.simulated.record import EventList
 from scenarios.simulated.system import Simulation
 from scenarios.system import Cancel, Operation, Outcome, ReadStatus, Submit
 
-TIMEOUT_S = 5.0
-PATIENCE_S = 0.2
-"""Times the number of tries so far, between two tries."""
 RECENT = 10
 
 

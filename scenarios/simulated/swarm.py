@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from random import Random
 
+from scenarios.nemesis import UNSTATED_S
 from scenarios.simulated.plan import DelayPlan, PlannedMishap, PlannedStrike, PlannedTask, WorldPlan
 from scenarios.simulated.system import Sizes, Terms
 
@@ -14,8 +15,6 @@ NAME = "swarm"
 PATIENCE_S = 2.0
 STORM_S = 1.2
 """Faults that come by the clock come within this time."""
-UNSTATED_S = 2.0
-"""What is taken for a lease or lock that a system does not state."""
 
 _SERVICES = ("mysql", "redis", "rabbitmq")
 _CALLS_MAX = {"worker": 36, "relay": 60, "rescuer": 50, "api": 9}

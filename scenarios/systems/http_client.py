@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import httpx
 
-from scenarios.http_answers import answer_of, no_answer
+from scenarios.http_answers import TIMEOUT_S, answer_of, no_answer
 from scenarios.system import Cancel, Operation, Outcome, ReadStatus, Submit
-
-TIMEOUT_S = 5.0
 
 SURELY_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 """Of what goes wrong without an answer; behind all else the request may have been received."""

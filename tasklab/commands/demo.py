@@ -90,8 +90,9 @@ def _run_all(
 def _report(judged: list[JudgedRun], place: Path) -> Path:
     """One file with all runs side by side."""
     from reports.build import write_report
+    from scenarios.rundir import REPORT_FILE
 
-    return write_report([one.directory for one in judged if one.directory is not None], place / "report.html")
+    return write_report([one.directory for one in judged if one.directory is not None], place / REPORT_FILE)
 
 
 def _print(judged: list[JudgedRun], report: Path, missing: list[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from chaos.environment import Process, ProcessSpec
 from chaos.errors import ProcessFailed
-from chaos.ports import is_refused
+from chaos.ports import LOOPBACK, is_refused
 from loadtests.arrivals import LoadPlan
 from loadtests.figures import ON_TIME_S, figures_of, is_as_planned
 from loadtests.handing_over import HISTORY_FILE, Line, decode_line, read_marks
@@ -29,7 +29,6 @@ LINGER_S = 3.0
 """A page reads the figures every two seconds: so long it can still read the last ones."""
 STOP_TIMEOUT_S = 5.0
 LOOK_S = 0.05
-LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
