@@ -15,7 +15,19 @@ from scenarios.history import History, Recorded
 from scenarios.journey import Journey, Step, journeys
 from scenarios.ordinary import NONE, Ordinary
 from scenarios.policy import Policy
-from scenarios.verdict import Breach, Findings, Proof, Ruling, Verdict, broken, exit_code_of, held, unknown
+from scenarios.verdict import (
+    EXIT_HELD,
+    EXIT_UNKNOWN,
+    Breach,
+    Findings,
+    Proof,
+    Ruling,
+    Verdict,
+    broken,
+    exit_code_of,
+    held,
+    unknown,
+)
 
 JOURNEYS_MAX = 3
 """For how many witnesses of each broken promise the journey is told."""
@@ -39,8 +51,10 @@ class Judgement:
 
     @property
     def exit_code(self) -> int:
-        """0 all claimed promises held; 1 one is broken; 3 none is, but one is unknown, or nothing was claimed."""
-        return exit_code_of(verdict.ruling for verdict in self.verdicts)
+        """0 all claimed promises held; 1 one is broken; 3 none is, but one is unknown, or none was put to the test."""
+        code = exit_code_of(verdict.ruling for verdict in self.verdicts)
+        tested = any(verdict.exercised for verdict in self.verdicts)
+        return EXIT_UNKNOWN if code == EXIT_HELD and not tested else code
 
     def to_json(self) -> dict[str, object]:
         """The content of verdicts.json, in builtins."""
@@ -64,18 +78,21 @@ def judge(
     claims: Iterable[Guarantee],
     policy: Policy,
     problems: Sequence[str] = (),
+    doubts: Sequence[str] = (),
     ordinary: Ordinary = NONE,
 ) -> Judgement:
     """Judge every promise over what was recorded, and the `ordinary` tasks that were only counted.
 
     `problems` are the lab's own failures (a service did not start, a fault did not heal): with any, only what the events that are there
-    prove is broken, and nothing is held.
+    prove is broken, and nothing is held. `doubts` are what in the record contradicts itself, or what the lab knows of its own run
+    (scenarios/soundness.py): with any, nothing is held either, and what is proven is broken.
     """
     history = recorded.history
     claimed = frozenset(claims)
     malformed = tuple(map(str, recorded.malformed))
     account = ordinary.adds_to_account(account_of(history, policy))
-    standing = _standing(history, account, malformed, problems, has_work=_has_work(history) or ordinary.tasks > 0)
+    has_work = _has_work(history) or ordinary.tasks > 0
+    standing = _standing(history, account, malformed, problems, doubts, has_work=has_work)
     findings = {guarantee: ordinary.adds(guarantee, check(history, policy)) for guarantee, check in CHECKERS.items()}
     spared = _judged_on_own_events(history, ordinary) if standing.spares_own_events else frozenset()
     verdicts = {
@@ -94,7 +111,7 @@ def judge(
             if verdict.ruling is Ruling.HELD and verdict.exercised
         },
         journeys=_journeys(history, ordered),
-        problems=(*problems, *_toothless(history)),
+        problems=(*problems, *_toothless(history), *doubts),
         malformed=malformed,
     )
 
@@ -115,7 +132,13 @@ _ALREADY_PROVEN = frozenset({Proof.EVENTS, Proof.RECORD})
 
 
 def _standing(
-    history: History, account: Account, malformed: Sequence[str], problems: Sequence[str], *, has_work: bool
+    history: History,
+    account: Account,
+    malformed: Sequence[str],
+    problems: Sequence[str],
+    doubts: Sequence[str],
+    *,
+    has_work: bool,
 ) -> _Standing:
     if malformed:
         more = f" (and {len(malformed) - 1} more)" if len(malformed) > 1 else ""
@@ -138,6 +161,8 @@ def _standing(
         )
     if account.contradiction:
         return _Standing(account.contradiction)
+    if doubts:
+        return _Standing(f"the record cannot be believed: {doubts[0]}")
     assert account.balanced, "every submitted task is in exactly one place of the account"
     return _Standing()
 

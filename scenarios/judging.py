@@ -2,7 +2,7 @@
 
 import difflib
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from scenarios.ordinary import NONE, Ordinary
 from scenarios.policy import NO_POLICY, Policy, policy_from
 from scenarios.reading import DAMAGED, Document, is_for_the_sieve, is_lines, read_files, read_foreign, reading_of
 from scenarios.rundir import RUN_FILE, RunDirectory
+from scenarios.soundness import doubts_of_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,14 @@ class Question:
 
 
 AS_STATED = Question()
+
+Doubt = Callable[[History], list[str]]
+"""Why a record cannot be believed."""
+
+
+def no_doubt(history: History) -> list[str]:
+    """Of a foreign history nothing is known but what it says itself."""
+    return []
 
 
 def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
@@ -85,10 +94,15 @@ def _judge_run(directory: RunDirectory, question: Question) -> Judged:
     )
     assert stated.policy is not None
     files = directory.history_files()
+
+    def doubt(history: History) -> list[str]:
+        """A run of which the lab itself says that it failed is not asked for more."""
+        return [] if problems else doubts_of_run(facts, history, directory.history_sizes())
+
     if is_for_the_sieve(files):
-        judged = _judge_large(directory.path, files, stated, stated.policy, problems)
+        judged = _judge_large(directory.path, files, stated, stated.policy, problems, doubt)
     else:
-        judged = _judge(directory.path, directory.read_history(), stated.claims, stated.policy, problems)
+        judged = _judge(directory.path, directory.read_history(), stated.claims, stated.policy, problems, doubt=doubt)
     directory.write_verdicts(judged.judgement.to_json())
     return judged
 
@@ -107,7 +121,12 @@ def _collector_at_rest() -> Iterator[None]:
 
 @_collector_at_rest()
 def _judge_large(
-    source: Path, files: Sequence[Path], question: Question, policy: Policy, problems: Sequence[str]
+    source: Path,
+    files: Sequence[Path],
+    question: Question,
+    policy: Policy,
+    problems: Sequence[str],
+    doubt: Doubt = no_doubt,
 ) -> Judged:
     import duckdb  # slow to import, and only for large histories
 
@@ -120,8 +139,8 @@ def _judge_large(
         nothing = Recorded(History([]), sources=tuple(file.name for file in files))
         return _judge(source, nothing, question.claims, policy, [*problems, why])
     except (duckdb.Error, *DAMAGED):  # read whole, the history says itself, by file and line, what cannot be read
-        return _judge(source, read_files(files), question.claims, policy, problems)
-    return _judge(source, sieved.recorded, question.claims, policy, problems, sieved.ordinary)
+        return _judge(source, read_files(files), question.claims, policy, problems, doubt=doubt)
+    return _judge(source, sieved.recorded, question.claims, policy, problems, sieved.ordinary, doubt)
 
 
 def _judge(
@@ -131,12 +150,14 @@ def _judge(
     policy: Policy,
     problems: Sequence[str],
     ordinary: Ordinary = NONE,
+    doubt: Doubt = no_doubt,
 ) -> Judged:
     """A history that claims nothing is judged on the promises that it puts to the test; on all, where it does none."""
     if claims is None:
         unclaimed = judge(recorded, claims=(), policy=policy, ordinary=ordinary).not_claimed
         claims = frozenset(verdict.guarantee for verdict in unclaimed if verdict.exercised) or frozenset(Guarantee)
-    judgement = judge(recorded, claims=claims, policy=policy, problems=problems, ordinary=ordinary)
+    doubts = doubt(recorded.history)
+    judgement = judge(recorded, claims=claims, policy=policy, problems=problems, doubts=doubts, ordinary=ordinary)
     return Judged(source, recorded, judgement, policy, ordinary)
 
 

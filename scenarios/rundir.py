@@ -123,6 +123,7 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     load: LoadFigures | None = None
     steps: list[Turn] = msgspec.field(default_factory=list)  # the story of a simulated world
     finished: bool = False
+    sizes: dict[str, int] = msgspec.field(default_factory=dict)  # bytes of each history file when it had finished
 
 
 class LiveFault(msgspec.Struct, frozen=True):
@@ -183,6 +184,16 @@ class RunDirectory:
     def write_facts(self, facts: RunFacts) -> None:
         """Replace run.json, whole or not at all."""
         write_whole(self.path / RUN_FILE, _pretty(facts))
+
+    def seal(self, facts: RunFacts) -> None:
+        """The run has come to its end: what was recorded is all of it."""
+        facts.sizes = self.history_sizes()
+        facts.finished = True
+        self.write_facts(facts)
+
+    def history_sizes(self) -> dict[str, int]:
+        """Bytes of each history file, by its name."""
+        return {file.name: file.stat().st_size for file in self.history_files()}
 
     def read_facts(self) -> RunFacts:
         """What was run.

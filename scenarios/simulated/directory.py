@@ -46,8 +46,7 @@ def write_run(world: Simulated, out: Path, *, system: str, repeat: str, steps: S
     facts.problems = list(world.problems)
     facts.steps = list(steps)
     facts.took_s = round(world.virtual_s, 3)
-    facts.finished = True
-    directory.write_facts(facts)
+    directory.seal(facts)
     return directory
 
 

@@ -9,6 +9,9 @@ from scenarios.simulated.outside import OutsideConnection, SimulatedOutside
 from scenarios.simulated.record import EventList
 from tasklab.tasklab_probe import Probe
 
+KILLED_BY_TASK = "its task killed it"
+"""Why a process is gone whose task was to end it."""
+
 
 class SimulatedProbe(Probe):
     """One for each process; the dead record nothing."""
@@ -35,5 +38,5 @@ class SimulatedProbe(Probe):
 
     def _die(self) -> None:
         self._world.kill(self._process)
-        self._world.when_gone(self._process, "its task killed it")
+        self._world.when_gone(self._process, KILLED_BY_TASK)
         raise Died

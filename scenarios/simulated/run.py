@@ -27,10 +27,11 @@ from scenarios.simulated.coverage import Coverage
 from scenarios.simulated.mishaps import Mishaps
 from scenarios.simulated.outside import SimulatedOutside
 from scenarios.simulated.plan import WorldPlan, mishaps_by_call
-from scenarios.simulated.probe import SimulatedProbe
+from scenarios.simulated.probe import KILLED_BY_TASK, SimulatedProbe
 from scenarios.simulated.record import EventList
 from scenarios.simulated.strikes import Nemesis
 from scenarios.simulated.system import Simulation
+from scenarios.soundness import doubts_of_history
 from scenarios.system import Account
 
 LOOK_S = 0.05
@@ -149,11 +150,18 @@ class WorldRun:
         problems = [*stuck, *(missed if self.plan.must_bite else ())]
         events = self.history()
         claims = self._claims()
+        history = History(events)
         return Simulated(
             plan=self.plan,
             events=events,
             claims=claims,
-            judgement=judge(Recorded(History(events)), claims=claims, policy=self._terms.policy, problems=problems),
+            judgement=judge(
+                Recorded(history),
+                claims=claims,
+                policy=self._terms.policy,
+                problems=problems,
+                doubts=[*doubts_of_history(history), *self._crashes()],
+            ),
             trace=self.world.trace,
             strikes=[*(course.facts() for course in self.nemesis.courses), *self.mishaps.told],
             coverage=self.coverage,
@@ -286,6 +294,10 @@ class WorldRun:
 
     def _probe(self, process: str) -> SimulatedProbe:
         return SimulatedProbe(self.world, self.world.processes[process], self.outside, self.events)
+
+    def _crashes(self) -> list[str]:
+        """Processes that ended by themselves for no reason of the plan: what they would have done next nobody knows."""
+        return [f"{gone} (a crash that nobody planned)" for gone in self._gone if not gone.endswith(KILLED_BY_TASK)]
 
     def _restart_later(self, process: SimulatedProcess, why: str) -> None:
         """It ended by itself: the service manager starts it again."""

@@ -1,0 +1,147 @@
+"""What makes the record of a run of the lab's own unbelievable: then nothing in it is held."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from scenarios.guarantees import Guarantee
+from scenarios.history import NS_PER_S, History, Recorded, event_from
+from scenarios.judge import judge
+from scenarios.judging import judge_run
+from scenarios.policy import NO_POLICY
+from scenarios.rundir import RunDirectory, RunFacts, Strike
+from scenarios.soundness import doubts_of_history, doubts_of_run
+from scenarios.verdict import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, Ruling
+
+SOUND: list[dict[str, Any]] = [
+    {"t_s": 1.0, "actor": "client", "event": "submit.invoke", "task": "a"},
+    {"t_s": 1.1, "actor": "client", "event": "submit.ok", "task": "a"},
+    {"t_s": 2.0, "actor": "worker", "event": "attempt.start", "task": "a", "attempt": 1},
+    {"t_s": 2.1, "actor": "outside", "event": "effect", "task": "a", "attempt": 1},
+    {"t_s": 2.2, "actor": "worker", "event": "attempt.ok", "task": "a", "attempt": 1},
+    {"t_s": 9.0, "actor": "lab", "event": "final", "healed": True, "caught_up": True, "done": ["a"]},
+]
+CLAIMS = frozenset({Guarantee.NO_LOST_TASK, Guarantee.EXACTLY_ONE_EFFECT})
+
+
+def history_of(*events: Mapping[str, Any]) -> History:
+    return History([event_from(dict(event)) for event in events])
+
+
+def final(**lists: list[str]) -> dict[str, Any]:
+    return {"t_s": 9.0, "actor": "lab", "event": "final", "healed": True, "caught_up": True, **lists}
+
+
+def facts(**more: Any) -> RunFacts:
+    return RunFacts(scenario="s", system="s", environment="e", seed=1, repeat="", claims=sorted(CLAIMS), **more)
+
+
+def strike(**times: int) -> Strike:
+    return Strike(fault="process_killed", target="worker-1", when="", **times)
+
+
+def test_a_sound_record_raises_no_doubt() -> None:
+    healed = strike(begun_ns=NS_PER_S, bit_ns=NS_PER_S, ended_ns=NS_PER_S, healed_ns=NS_PER_S)
+
+    assert doubts_of_run(facts(strikes=[healed]), history_of(*SOUND), {}) == []
+
+
+@pytest.mark.parametrize(
+    ("events", "doubt"),
+    [
+        ([*SOUND[:2], final(cancelled=["a"])], "a: listed as cancelled, and nobody cancelled it"),
+        ([*SOUND[:2], final(expired=["a"])], "a: listed as expired, and had no deadline"),
+        ([*SOUND[:2], final(done=["a"])], "a: listed as done, and never ran"),
+        ([*SOUND[:2], SOUND[3], SOUND[5]], "a: an effect, and no attempt recorded"),
+        ([SOUND[2] | {"t_s": 0.5}, *SOUND[:2], *SOUND[3:]], "a: ran before it was submitted"),
+    ],
+)
+def test_what_nobody_asked_for_and_nothing_shows_is_doubted(events: list[dict[str, Any]], doubt: str) -> None:
+    assert doubts_of_history(history_of(*events)) == [doubt]
+
+
+def test_what_was_asked_for_is_not_doubted() -> None:
+    cancel = {"t_s": 1.5, "actor": "client", "event": "cancel.invoke", "task": "a"}
+    late = SOUND[0] | {"deadline_s": 1.2}
+
+    assert doubts_of_history(history_of(*SOUND[:2], cancel, final(cancelled=["a"]))) == []
+    assert doubts_of_history(history_of(late, SOUND[1], final(expired=["a"]))) == []
+
+
+def test_many_tasks_are_one_doubt() -> None:
+    submitted = [event | {"task": f"t{n}"} for n in range(5) for event in SOUND[:2]]
+
+    (doubt,) = doubts_of_history(history_of(*submitted, final(cancelled=[f"t{n}" for n in range(5)])))
+
+    assert doubt == "t0, t1, t2 (and 2 more): listed as cancelled, and nobody cancelled it"
+
+
+@pytest.mark.parametrize(
+    ("struck", "doubt"),
+    [
+        (strike(begun_ns=1), "fault process_killed on worker-1 has no time at which it bit and was healed"),
+        (strike(begun_ns=1, bit_ns=2), "fault process_killed on worker-1 has no time at which it bit and was healed"),
+        (
+            strike(begun_ns=1, bit_ns=3 * NS_PER_S, healed_ns=4 * NS_PER_S),
+            "fault process_killed on worker-1 bit when all work was done",
+        ),
+    ],
+)
+def test_a_strike_that_proves_nothing_is_doubted(struck: Strike, doubt: str) -> None:
+    assert doubts_of_run(facts(strikes=[struck]), history_of(*SOUND), {}) == [doubt]
+
+
+def test_with_a_doubt_nothing_is_held_and_what_is_proven_is_broken() -> None:
+    twice = history_of(*SOUND[:5], SOUND[3] | {"t_s": 3.0}, SOUND[5])
+
+    held = judge(Recorded(history_of(*SOUND)), claims=CLAIMS, policy=NO_POLICY)
+    doubted = judge(Recorded(history_of(*SOUND)), claims=CLAIMS, policy=NO_POLICY, doubts=["something"])
+    broken = judge(Recorded(twice), claims=CLAIMS, policy=NO_POLICY, doubts=["something"])
+
+    assert (held.exit_code, doubted.exit_code, broken.exit_code) == (EXIT_HELD, EXIT_UNKNOWN, EXIT_BROKEN)
+    assert {verdict.ruling for verdict in doubted.verdicts} == {Ruling.UNKNOWN}
+    assert doubted.problems == ("something",)
+
+
+def test_promises_that_nothing_put_to_the_test_are_no_success() -> None:
+    untested = judge(Recorded(history_of(*SOUND)), claims=[Guarantee.ORDER_KEPT], policy=NO_POLICY)
+
+    assert [verdict.ruling for verdict in untested.verdicts] == [Ruling.HELD]
+    assert untested.exit_code == EXIT_UNKNOWN
+
+
+def write_run(path: Path) -> RunDirectory:
+    directory = RunDirectory(path)
+    directory.create()
+    for name, events in (
+        ("client", SOUND[:2]),
+        ("worker", [SOUND[2], SOUND[4]]),
+        ("outside", [SOUND[3]]),
+        ("lab", SOUND[5:]),
+    ):
+        (path / f"history.{name}.jsonl").write_bytes(b"".join(msgspec.json.encode(event) + b"\n" for event in events))
+    directory.seal(facts())
+    return directory
+
+
+def test_files_that_are_not_what_the_run_left_are_doubted(tmp_path: Path) -> None:
+    directory = write_run(tmp_path)
+    assert judge_run(directory).exit_code == EXIT_HELD
+
+    worker = tmp_path / "history.worker.jsonl"
+    whole = worker.read_bytes()
+    worker.write_bytes(whole.splitlines(keepends=True)[0])
+    assert "had 149 bytes" in judge_run(directory).problems[0]
+
+    worker.unlink()
+    assert any(
+        "history.worker.jsonl had 149 bytes when the run ended, and is gone now" in p
+        for p in judge_run(directory).problems
+    )
+
+    worker.write_bytes(whole)
+    (tmp_path / "history.worker.copy.jsonl").write_bytes(whole)
+    assert "history.worker.copy.jsonl was not there when the run ended" in judge_run(directory).problems
