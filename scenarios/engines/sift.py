@@ -226,7 +226,7 @@ class _Sifter:
             self._kept.append(event)
 
     def _odd_ones(self, tasks: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if tasks is None else tuple(task for task in tasks if task in self._odd)
+        return None if tasks is None else tuple(filter(self._odd.__contains__, tasks))
 
     def _take_time(self, event: Event, line: int) -> None:
         before_ns = self._sifted.latest_ns.get(event.actor)
