@@ -75,7 +75,7 @@ class Judgement:
 def judge(
     recorded: Recorded,
     *,
-    claims: Iterable[Guarantee],
+    claims: Iterable[Guarantee] | None,
     policy: Policy,
     problems: Sequence[str] = (),
     doubts: Sequence[str] = (),
@@ -83,12 +83,12 @@ def judge(
 ) -> Judgement:
     """Judge every promise over what was recorded, and the `ordinary` tasks that were only counted.
 
+    `claims` None: those promises are taken for claimed that the history puts to the test; all, where it does none.
     `problems` are the lab's own failures (a service did not start, a fault did not heal): with any, only what the events that are there
     prove is broken, and nothing is held. `doubts` are what in the record contradicts itself, or what the lab knows of its own run
     (scenarios/soundness.py): with any, nothing is held either, and what is proven is broken.
     """
     history = recorded.history
-    claimed = frozenset(claims)
     malformed = tuple(map(str, recorded.malformed))
     account = ordinary.adds_to_account(account_of(history, policy))
     has_work = _has_work(history) or ordinary.tasks > 0
@@ -99,6 +99,8 @@ def judge(
         guarantee: _verdict(guarantee, found, _Standing() if guarantee in spared else standing)
         for guarantee, found in findings.items()
     }
+    tested = frozenset(guarantee for guarantee, verdict in verdicts.items() if verdict.exercised)
+    claimed = tested or frozenset(Guarantee) if claims is None else frozenset(claims)
     ordered = tuple(verdicts[guarantee] for guarantee in Guarantee if guarantee in claimed)
     return Judgement(
         verdicts=ordered,

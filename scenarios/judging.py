@@ -152,10 +152,6 @@ def _judge(
     ordinary: Ordinary = NONE,
     doubt: Doubt = no_doubt,
 ) -> Judged:
-    """A history that claims nothing is judged on the promises that it puts to the test; on all, where it does none."""
-    if claims is None:
-        unclaimed = judge(recorded, claims=(), policy=policy, ordinary=ordinary).not_claimed
-        claims = frozenset(verdict.guarantee for verdict in unclaimed if verdict.exercised) or frozenset(Guarantee)
     doubts = doubt(recorded.history)
     judgement = judge(recorded, claims=claims, policy=policy, problems=problems, doubts=doubts, ordinary=ordinary)
     return Judged(source, recorded, judgement, policy, ordinary)
