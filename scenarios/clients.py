@@ -4,6 +4,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from chaos.errors import ChaosError
+from scenarios.errors import RunFailed
 from scenarios.nemesis import Arrival
 from scenarios.submissions import Submissions
 from scenarios.system import Client, Submit
@@ -30,6 +32,7 @@ class Clients:
             threading.Thread(target=self._submit_on_schedule, args=(name,), name=name, daemon=True) for name in names
         ]
         self._began_s: float | None = None
+        self._problems: list[str] = []
 
     def start(self) -> None:
         """See scenarios.driver.Driver."""
@@ -49,10 +52,16 @@ class Clients:
                 thread.join()
 
     def problems(self) -> Sequence[str]:
-        """See scenarios.driver.Driver: what became of a submission is the system's affair, not the lab's."""
-        return ()
+        """See scenarios.driver.Driver: a client that died; what became of a submission is the system's affair, not the lab's."""
+        return tuple(self._problems)
 
     def _submit_on_schedule(self, actor: str) -> None:
+        try:
+            self._submit_all(actor)
+        except (ChaosError, RunFailed) as error:
+            self._problems.append(f"{actor} submits no more: {error}")
+
+    def _submit_all(self, actor: str) -> None:
         assert self._began_s is not None, "clients submit after they have been started"
         client = self._make_client()
         try:

@@ -34,12 +34,20 @@ class WrongUsage(ScenarioError):
     """What was asked for cannot be understood or done; the message says what would be."""
 
 
+_LISTS = {"promise": "guarantees"}
+"""What `tasklab list` calls them, where it is not the plural."""
+
+
 class UnknownName(WrongUsage):
     """No scenario, system, fault or promise of that name; the message lists the nearest."""
 
     def __init__(self, kind: str, name: str, nearest: Sequence[str]) -> None:
-        hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
-        super().__init__(f"there is no {kind} {name!r}{hint}")
+        hint = (
+            f"did you mean {' or '.join(nearest)}?"
+            if nearest
+            else f"`tasklab list {_LISTS.get(kind, f'{kind}s')}` names all"
+        )
+        super().__init__(f"there is no {kind} {name!r}; {hint}")
         self.kind = kind
         self.name = name
         self.nearest = tuple(nearest)

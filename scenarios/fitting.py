@@ -14,7 +14,7 @@ from chaos.faults import (
     name_of,
 )
 from scenarios.errors import NotApplicable
-from scenarios.plugin import plugin_call
+from scenarios.plugin import answered_processes, plugin_call
 from scenarios.scenario import LeaderAtWork, Scenario
 from scenarios.strikes import process_playing
 from scenarios.system import Embeddable, Handlers, System
@@ -32,14 +32,16 @@ def processes_of(
     """
     if environment.name == "embedded" and isinstance(system, Embeddable):
         with plugin_call(system.name, "embedded_processes()"):
-            return system.embedded_processes(services, handlers)
+            found = system.embedded_processes(services, handlers)
+        return answered_processes(system.name, "embedded_processes()", found)
     missing = sorted(system.needs - environment.offers)
     if missing:
         raise NotApplicable(
             f"{system.name} needs {', '.join(missing)}, which the environment {environment.name!r} does not offer"
         )
     with plugin_call(system.name, "processes()"):
-        return system.processes(services, handlers)
+        specs = system.processes(services, handlers)
+    return answered_processes(system.name, "processes()", specs)
 
 
 def processes_to_link(
@@ -78,10 +80,10 @@ def _check_services(fault: Fault, system: System, environment: Environment) -> N
     service = _service_of(fault)
     if service is None:
         return
-    if service not in environment.offers:
-        raise NotApplicable(f"{name_of(fault)} needs {service}, which the environment {environment.name!r} lacks")
     if service not in system.needs:
         raise NotApplicable(f"{name_of(fault)} has nothing to strike: {system.name} does not use {service}")
+    if service not in environment.offers:
+        raise NotApplicable(f"{name_of(fault)} needs {service}, which the environment {environment.name!r} lacks")
 
 
 def _service_of(fault: Fault) -> str | None:

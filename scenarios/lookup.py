@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from scenarios import catalogue
 from scenarios.errors import UnknownName, WrongUsage
+from scenarios.guarantees import Guarantee
 from scenarios.scenario import Scenario
 from scenarios.system import System
 
@@ -49,7 +50,7 @@ def find_system(name: str) -> System:
     """The installed system of that name, or the one that `package.module:attribute` names.
 
     Raises:
-        UnknownName: there is none in the catalogue or installed.
+        UnknownName: there is none installed, or it claims a promise that does not exist.
         WrongUsage: package.module:attribute leads to none.
     """
     if ":" in name:
@@ -60,12 +61,19 @@ def find_system(name: str) -> System:
                 f"{name} is no system under test: it lacks {', '.join(lacking)} (docs/writing_a_system.md)"
             )
         assert isinstance(found, System), "it has all members of the protocol"
-        return found
+        return _with_known_claims(found)
     for point in importlib.metadata.entry_points(group=SYSTEMS_GROUP):
         if point.name == name:
-            system: System = point.load()
-            return system
+            return _with_known_claims(point.load())
     raise UnknownName("system", name, nearest(name, system_names()))
+
+
+def _with_known_claims(system: System) -> System:
+    known = [guarantee.value for guarantee in Guarantee]
+    for claim in sorted(system.claims):
+        if claim not in known:
+            raise UnknownName("promise", claim, nearest(claim, known))
+    return system
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:

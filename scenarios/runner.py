@@ -20,7 +20,7 @@ from scenarios.fitting import processes_of, processes_to_link
 from scenarios.nemesis import Plan
 from scenarios.outside import OutsideServer
 from scenarios.planted import search
-from scenarios.plugin import GuardedClient, plugin_call
+from scenarios.plugin import GuardedClient, answered, plugin_call
 from scenarios.rundir import RunDirectory, RunFacts
 from scenarios.scenario import Scenario
 from scenarios.status_reader import StatusReader
@@ -75,7 +75,8 @@ class Run:
         """What the system says of its tasks; of one that cannot say, what the outside resource has seen stands for done."""
         if isinstance(self.system, Accountable):
             with plugin_call(self.system.name, "account()"):
-                return self.system.account(self.services)
+                account = self.system.account(self.services)
+            return answered(self.system.name, "account()", account, Account)
         return Account(done=self.outside.tasks_with_effect())
 
     def make_client(self) -> Client:
@@ -258,7 +259,7 @@ def _storm_and_calm(run: Run, driver: Driver, reader: StatusReader, stack: ExitS
     run.say(f"drained after {drained.took_s:.1f} s: {drained.how}")
     reader.stop()
     driver.stop()
-    run.facts.problems += supervisor.problems
+    run.facts.problems += [*supervisor.problems, *reader.problems]
     return not run.facts.problems, drained
 
 

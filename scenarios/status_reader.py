@@ -4,6 +4,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from chaos.errors import ChaosError
+from scenarios.errors import RunFailed
 from scenarios.submissions import Submissions
 from scenarios.system import Client, ReadStatus
 from tasklab.tasklab_probe import Recorder
@@ -23,6 +25,7 @@ class StatusReader:
         self._submissions = submissions
         self._recorder = recorder
         self._over = threading.Event()
+        self.problems: list[str] = []
         self._thread = threading.Thread(target=self._poll, name="reader", daemon=True)
 
     def start(self) -> None:
@@ -52,6 +55,12 @@ class StatusReader:
             client.close()
 
     def _poll(self) -> None:
+        try:
+            self._read_recent()
+        except (ChaosError, RunFailed) as error:
+            self.problems.append(f"the reader reads no more: {error}")
+
+    def _read_recent(self) -> None:
         client = self._make_client()
         number = 0
         try:

@@ -56,6 +56,9 @@ class Cancel:
 Operation = Submit | ReadStatus | Cancel
 
 
+OutcomeKind = Literal["ok", "fail", "info"]
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How an operation ended: `ok`, `fail` (it surely did not happen) or `info` (it may have happened).
@@ -63,7 +66,7 @@ class Outcome:
     What is not surely one of the first two is `info`: mapping a time-out to `fail` makes the lab blind.
     """
 
-    kind: Literal["ok", "fail", "info"]
+    kind: OutcomeKind
     id: str | None = None
     state: str | None = None
     percent: float | None = None

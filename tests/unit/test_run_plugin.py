@@ -1,0 +1,106 @@
+"""The edge to a plug-in: whatever it returns or raises ends in one sentence that names it."""
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from scenarios.clients import Clients
+from scenarios.errors import RunFailed, UnknownName
+from scenarios.fitting import processes_of
+from scenarios.lookup import find_system
+from scenarios.nemesis import Arrival
+from scenarios.plugin import GuardedClient, answered
+from scenarios.status_reader import StatusReader
+from scenarios.submissions import Submissions
+from scenarios.system import Account, Handlers, Outcome, Submit
+
+SUBMIT = Submit("a", {"task": "a"})
+
+
+class Answers:
+    """A client that answers the same whatever it is asked."""
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    def invoke(self, operation: object) -> Any:
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+    def close(self) -> None:
+        pass
+
+
+class Events(list[dict[str, Any]]):
+    def record(self, event: str, **fields: Any) -> None:
+        self.append({"event": event, **fields})
+
+
+def test_an_outcome_is_an_outcome() -> None:
+    assert GuardedClient(Answers(Outcome("ok", id="1"))).invoke(SUBMIT) == Outcome("ok", id="1")
+
+
+def test_what_a_client_raises_may_have_happened() -> None:
+    outcome = GuardedClient(Answers(OSError("gone"))).invoke(SUBMIT)
+
+    assert outcome == Outcome("info", detail="the client raised OSError('gone')")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (None, r"the plug-in of a client: invoke\(Submit\) returned None, not Outcome"),
+        (True, r"returned True, not Outcome"),
+        (Outcome("okay"), r"Outcome\('okay'\); there are ok, fail, info"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_outcome_is_named(answer: Any, said: str) -> None:
+    with pytest.raises(RunFailed, match=said):
+        GuardedClient(Answers(answer)).invoke(SUBMIT)
+
+
+def test_a_forgotten_return_is_named() -> None:
+    acme = SimpleNamespace(name="acme", needs=frozenset(), processes=lambda services, handlers: None)
+    world = SimpleNamespace(name="local", offers=frozenset())
+
+    with pytest.raises(RunFailed, match=r"the plug-in of acme: processes\(\) returned None"):
+        processes_of(acme, world, None, Handlers({}))  # type: ignore[arg-type]
+    acme.processes = lambda services, handlers: ["acme worker"]
+    with pytest.raises(RunFailed, match=r"an item of processes\(\) returned 'acme worker', not ProcessSpec"):
+        processes_of(acme, world, None, Handlers({}))  # type: ignore[arg-type]
+    with pytest.raises(RunFailed, match=r"account\(\) returned \['a'\], not Account"):
+        answered("acme", "account()", ["a"], Account)
+
+
+def test_a_client_that_cannot_be_made_is_a_problem_of_the_run() -> None:
+    def make() -> GuardedClient:
+        raise RunFailed("no client today")
+
+    submissions = Submissions(Events())  # type: ignore[arg-type]
+    clients = Clients(make, submissions, [Arrival(0.0, SUBMIT)], 2)
+    reader = StatusReader(make, submissions, Events())  # type: ignore[arg-type]
+    clients.start()
+    reader.start()
+    clients.stop()
+    reader.stop()
+
+    assert sorted(clients.problems()) == [f"client-{n} submits no more: no client today" for n in (1, 2)]
+    assert reader.problems == ["the reader reads no more: no client today"]
+    assert threading.active_count() == 1
+
+
+def test_a_claim_that_is_no_promise_is_found_before_anything_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    from scenarios.systems import naive
+
+    monkeypatch.setattr(type(naive.system), "claims", frozenset({"no_lost_tusk"}), raising=False)
+
+    with pytest.raises(UnknownName, match="there is no promise 'no_lost_tusk'; did you mean no_lost_task"):
+        find_system("scenarios.systems.naive:system")
+
+
+def test_a_name_that_resembles_none_says_where_all_are() -> None:
+    with pytest.raises(UnknownName, match="`tasklab list systems` names all"):
+        find_system("zzzz")
