@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import traceback
 from pathlib import Path
 
 import typer
@@ -13,6 +14,7 @@ from tasklab.commands.doctor import doctor
 from tasklab.commands.list_names import list_names
 from tasklab.commands.load import load
 from tasklab.commands.mutants import mutants
+from tasklab.commands.output import EXIT_UNKNOWN
 from tasklab.commands.replay import replay
 from tasklab.commands.report import report
 from tasklab.commands.run import run
@@ -62,7 +64,12 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # As with `python -m`: package.module:attribute also finds what lies in this directory.
     sys.path.insert(0, str(Path.cwd()))
-    app()
+    try:
+        app()
+    except Exception:  # noqa: BLE001 — the outermost edge: exit code 1 would say that a promise is broken
+        traceback.print_exc()
+        print("tasklab: unknown: the lab itself is at fault; the lines above say where", file=sys.stderr)
+        sys.exit(EXIT_UNKNOWN)
 
 
 if __name__ == "__main__":
