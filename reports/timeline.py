@@ -77,7 +77,7 @@ def _moments(strike: Strike) -> Mapping[str, int | None]:
 def _with_recorded_moments(planned: Iterable[Strike], events: Iterable[Event]) -> list[Strike]:
     """The plan as it is known, completed by the fault events of the history.
 
-    An event belongs to the first strike of its fault that still lacks that moment; where the plan names none, it makes one.
+    An event belongs to the first strike of its fault that began and still lacks that moment; where the plan names none, it makes one.
     """
     strikes = list(planned)
     written = [{name for name, moment in _moments(strike).items() if moment is not None} for strike in strikes]
@@ -86,9 +86,7 @@ def _with_recorded_moments(planned: Iterable[Strike], events: Iterable[Event]) -
         moment = _MOMENTS.get(event.event)
         if moment is None:
             continue
-        index = next(
-            (i for i, s in enumerate(strikes) if s.fault == event.fault and moment not in seen[i]), len(strikes)
-        )
+        index = next((i for i, s in enumerate(strikes) if _is_of(event, s) and moment not in seen[i]), len(strikes))
         if index == len(strikes):
             strikes.append(Strike(fault=str(event.fault), target=str(event.target), when=""))
             written.append(set())
@@ -97,3 +95,8 @@ def _with_recorded_moments(planned: Iterable[Strike], events: Iterable[Event]) -
         if moment not in written[index]:
             strikes[index] = msgspec.structs.replace(strikes[index], **{moment: event.t_ns})
     return strikes
+
+
+def _is_of(event: Event, strike: Strike) -> bool:
+    never_began = strike.begun_ns is None and bool(strike.problem)
+    return strike.fault == event.fault and not never_began

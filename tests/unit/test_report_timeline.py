@@ -105,3 +105,15 @@ def test_letters_go_on_after_z() -> None:
     letters = [letter for letter, _ in timeline_of(facts(*[PLANNED] * 28), History([])).strikes]
 
     assert letters[:2] + letters[25:] == ["A", "B", "Z", "A2", "B2"]
+
+
+def test_a_strike_that_never_began_takes_nothing_from_another_of_its_kind() -> None:
+    missed = Strike(fault="process_killed", target="?", when="", problem="its moment never came")
+    history = fault_events(
+        (1, "begin", "process_killed", "worker-2"),
+        (2, "bit", "process_killed", "worker-2"),
+        (3, "end", "process_killed", "worker-2"),
+        (4, "healed", "process_killed", "worker-2"),
+    )
+
+    assert timeline_of(facts(missed, STRUCK), history).strikes == (("A", missed), ("B", STRUCK))
