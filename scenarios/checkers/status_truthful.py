@@ -1,8 +1,8 @@
 """What clients read (rule 13): no other state after a final one; a final one is that of the account, and not ahead of its row.
 
 Once a client read a final state no later read shows another; a final state read is the one in `final`; none is read before the `state`
-row that made it, where there are rows. A redrive makes a final state an earlier one, also one that was asked for before and answered
-after it. Later is a read that was asked for after the former was answered, where the history says when it was asked for.
+row that made it, where there are rows. A redrive makes a final state that began before it an earlier one. Later is a read that was asked
+for after the former was answered, where the history says when it was asked for.
 """
 
 from scenarios.account import Listing, listing
@@ -36,7 +36,7 @@ def _changed(timeline: Timeline) -> list[Breach]:
     former: Event | None = None
     for event in timeline.statuses:
         if former is not None:
-            if timeline.redriven_between(_asked_ns(former), event.t_ns):
+            if timeline.redriven_between(_final_since_ns(timeline, former), event.t_ns):
                 former = None
             elif event.state != former.state and _asked_ns(event) > former.t_ns:
                 return [Breach(timeline.task, Proof.EVENTS, f"a client read {former.state}, and later {event.state}")]
@@ -49,6 +49,17 @@ def _asked_ns(event: Event) -> int:
     asked_ns = event.t_ns if event.asked_ns is None else event.asked_ns
     assert asked_ns is not None
     return asked_ns
+
+
+def _final_since_ns(timeline: Timeline, read: Event) -> int:
+    """When the state that was read began, by its row; where there is none, when the client asked: a redrive after that explains another.
+
+    Not when the client was answered, and with a row not even when it asked: a redrive's instant is that of its statement, and until its
+    transaction commits, clients rightly read what was before.
+    """
+    rows = [row.t_ns for row in timeline.states if row.to == read.state and row.t_ns <= read.t_ns]
+    letters = [letter.t_ns for letter in timeline.deads if read.state == "DEAD" and letter.t_ns <= read.t_ns]
+    return max([*rows, *letters], default=_asked_ns(read))
 
 
 def _ahead(timeline: Timeline, finals: list[Event]) -> list[Breach]:
@@ -72,7 +83,10 @@ def _ahead(timeline: Timeline, finals: list[Event]) -> list[Breach]:
 def _contradicted(history: History, timeline: Timeline, finals: list[Event], lists: Listing) -> list[Breach]:
     final = history.final
     last = finals[-1]
-    if final is None or any(redriven_ns >= _asked_ns(last) for redriven_ns in timeline.redrives_ns):
+    if final is None:
+        return []
+    since_ns = _final_since_ns(timeline, last)
+    if any(redriven_ns >= since_ns for redriven_ns in timeline.redrives_ns):
         return []
     task = timeline.task
     places = {
