@@ -1,11 +1,7 @@
 """Real services for these tests: namespaces and processes in the one local environment (tests/conftest.py), and containers."""
 
 import itertools
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,6 +16,7 @@ from chaos.errors import ChaosError
 from chaos.services.docker_engine import DockerEngine, connect
 from tasklab.commands.worlds import given_images
 from tests.docker_sockets import collect_unconnected
+from tests.services.serving import Serving
 
 _numbers = itertools.count(1)
 
@@ -47,41 +44,6 @@ def start_process(local: LocalEnvironment, tmp_path: Path) -> Iterator[StartProc
     yield start
     for process in started:
         local.stop_process(process, timeout_s=0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """One kind of environment that runs services of its own, and how the tests make it and see what is left of it.
-
-    `shared`: one for all tests. `make`: another. `source`: Python that makes `lab`, for a lab in a process of its own.
-    `find_left`: what is left of the environment that had this directory.
-    """
-
-    shared: ServingEnvironment
-    make: Callable[..., ServingEnvironment]
-    source: str
-    find_left: Callable[[Path], list[str]]
-
-
-@contextmanager
-def lab_of_its_own(source: str) -> Iterator[tuple["subprocess.Popen[str]", Path]]:
-    """A lab in a process of its own, its services up, with its directory; it ends when it is signalled, at the latest here."""
-    script = f"import sys\n{source}\nwith lab:\n    print(lab.directory, flush=True); sys.stdin.read()"
-    lab = subprocess.Popen(
-        [sys.executable, "-c", script],
-        text=True,
-        process_group=0,
-        cwd=Path(__file__).parents[2],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    assert lab.stdout is not None
-    assert lab.stdin is not None
-    yield lab, Path(lab.stdout.readline().strip())
-    lab.stdin.close()
-    lab.wait()
-    lab.stdout.close()
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from chaos.ports import is_refused
 from chaos.services.containers import RedisContainer
 from chaos.services.docker_engine import DockerEngine
 from tasklab.commands.worlds import given_images
-from tests.services.conftest import Serving, lab_of_its_own
+from tests.services.serving import Serving, lab_of_its_own
 
 pytestmark = pytest.mark.services
 

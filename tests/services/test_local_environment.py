@@ -18,7 +18,7 @@ from chaos.environments.local import LocalEnvironment
 from chaos.errors import ChaosError, ServiceUnavailable, WardenLost
 from chaos.ports import LOOPBACK, PortLease
 from chaos.services import mysql, rabbitmq, redis
-from tests.services.conftest import lab_of_its_own
+from tests.services.serving import lab_of_its_own
 
 pytestmark = pytest.mark.services
 

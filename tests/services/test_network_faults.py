@@ -1,7 +1,9 @@
 """Faults of the network are seen on a connection that was open and on a new one; where nothing is seen, they did not bite."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import pymysql
 import pytest
@@ -14,6 +16,7 @@ from chaos.environments.local import LocalEnvironment
 from chaos.environments.processes import HostedProcess
 from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
 from chaos.faults import DegradeNetwork
+from chaos.injectors import network
 from chaos.injectors.network import NetworkProxy
 from chaos.services import redis
 from chaos.services.exchange import open_exchange
@@ -39,6 +42,15 @@ def outside(local: LocalEnvironment) -> Iterator[ExternalEnvironment]:
         yield environment
 
 
+HOLD = "import socket, sys, time; held = socket.create_connection((sys.argv[1], int(sys.argv[2]))); time.sleep(1000)"
+
+
+def start_user(start_process: StartProcess, services: Services, service: str, name: str = "worker-1") -> HostedProcess:
+    """A process that holds a connection to the service through its own link."""
+    address = getattr(services.as_seen_by(name), service)
+    return start_process(sys.executable, "-c", HOLD, address.host, str(address.port), name=name)
+
+
 @pytest.mark.parametrize("service", ["mysql", "redis", "rabbitmq"])
 @pytest.mark.parametrize(("kind", "value"), KINDS)
 def test_a_degraded_network_is_seen_and_is_clean_again(
@@ -46,7 +58,7 @@ def test_a_degraded_network_is_seen_and_is_clean_again(
 ) -> None:
     services = outside.provision("test_degraded", linked=["worker-1"])
     fault = DegradeNetwork("worker-1", service, kind, value)
-    injection = outside.injection(fault, services, {"worker-1": start_process()})
+    injection = outside.injection(fault, services, {"worker-1": start_user(start_process, services, service)})
 
     injection.begin()
     evidence = injection.await_bite(PATIENCE_S)
@@ -71,7 +83,7 @@ def test_a_network_that_was_not_degraded_is_no_bite(
 ) -> None:
     services = provision(["worker-1"])
     fault = DegradeNetwork("worker-1", "mysql", kind, value)
-    injection = local.injection(fault, services, {"worker-1": start_process()})
+    injection = local.injection(fault, services, {"worker-1": start_user(start_process, services, "mysql")})
     monkeypatch.setattr(NetworkProxy, "degrade", lambda proxy, fault: None)
     injection.begin()
 
@@ -92,7 +104,7 @@ def test_a_network_that_was_not_restored_is_not_healed(
 ) -> None:
     services = provision(["worker-1"])
     fault = DegradeNetwork("worker-1", "rabbitmq", kind, value)
-    injection = local.injection(fault, services, {"worker-1": start_process()})
+    injection = local.injection(fault, services, {"worker-1": start_user(start_process, services, "rabbitmq")})
     injection.begin()
     injection.await_bite(PATIENCE_S)
 
@@ -107,7 +119,7 @@ def test_a_way_that_is_broken_already_cannot_be_degraded(
     local: LocalEnvironment, provision: Provision, start_process: StartProcess
 ) -> None:
     services = provision(["worker-1"])
-    processes = {"worker-1": start_process()}
+    processes = {"worker-1": start_user(start_process, services, "mysql")}
     first = local.injection(DegradeNetwork("worker-1", "mysql", "refuse"), services, processes)
     first.begin()
     first.await_bite(PATIENCE_S)
@@ -121,11 +133,25 @@ def test_a_way_that_is_broken_already_cannot_be_degraded(
     first.await_healed(PATIENCE_S)
 
 
+def test_a_process_that_goes_another_way_is_not_struck(
+    local: LocalEnvironment, provision: Provision, start_process: StartProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, "USE_TIMEOUT_S", 0.3)
+    services = provision(["worker-1"])
+    around = start_user(start_process, replace(services, links={}), "mysql")
+    injection = local.injection(DegradeNetwork("worker-1", "mysql", "refuse"), services, {"worker-1": around})
+
+    with pytest.raises(FaultDidNotBite, match="has no connection that goes this way: is it given the addresses"):
+        injection.begin()
+
+    injection.end()
+
+
 def test_other_processes_do_not_see_it(
     local: LocalEnvironment, provision: Provision, start_process: StartProcess
 ) -> None:
     services = provision(["worker-1", "worker-2"])
-    processes = {"worker-1": start_process(), "worker-2": start_process(name="worker-2")}
+    processes = {name: start_user(start_process, services, "mysql", name) for name in ("worker-1", "worker-2")}
     injection = local.injection(DegradeNetwork("worker-1", "mysql", "refuse"), services, processes)
     injection.begin()
     injection.await_bite(PATIENCE_S)

@@ -18,7 +18,6 @@ from chaos.faults import KillService
 from chaos.ports import LOOPBACK, PortLease, is_refused
 from chaos.services import rabbitmq, redis
 from chaos.services.amqp_client import AmqpClient
-from tests.services.conftest import Serving, lab_of_its_own
 from tests.services.kept import (
     connect,
     rabbitmq_of,
@@ -30,6 +29,7 @@ from tests.services.kept import (
     write_message,
     write_row,
 )
+from tests.services.serving import Serving, lab_of_its_own
 
 pytestmark = pytest.mark.services
 
