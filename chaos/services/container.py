@@ -109,7 +109,7 @@ class ContainerService(ABC):
     def _launch(self) -> None:
         with self._lock:
             if self._removed:
-                raise ServiceUnavailable(self.name, "its environment was left while it started")
+                raise ChaosError("its environment was left while it started")
             if self._container is not None:
                 self._container.remove()
             self._container = self._engine.create(
