@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -72,7 +73,7 @@ class Links:
             case WithholdConfirm(process, nth):
                 return self._rule(fault, resolve(process, processes).spec.name, FreezeAtNthPublish(nth), services)
             case DegradeNetwork(process, service):
-                return self._degradation(fault, resolve(process, processes).spec.name, service, services)
+                return self._degradation(fault, resolve(process, processes), service, services)
         raise ChaosError(f"{name_of(fault)} is no fault of a link")
 
     def counters(self, process: str) -> Counters:
@@ -148,7 +149,8 @@ class Links:
             )
         return self._links[process]
 
-    def _degradation(self, fault: DegradeNetwork, process: str, service: str, services: Services) -> Injection:
+    def _degradation(self, fault: DegradeNetwork, struck: HostedProcess, service: str, services: Services) -> Injection:
+        process = struck.spec.name
         address = getattr(services.links.get(process), service, None)
         if self._toxiproxy is None:
             binaries.require("toxiproxy", "toxiproxy-server")
@@ -157,7 +159,8 @@ class Links:
                 f"no proxy stands between process {process!r} and {service}: not `linked`, or reached by Sentinels"
             )
         proxy = NetworkProxy(self._toxiproxy.api, _proxy_name(process, service))
-        return NetworkDegradation(fault, proxy, lambda timeout_s: open_exchange(address, timeout_s))
+        connect = partial(open_exchange, address)
+        return NetworkDegradation(fault, proxy, connect, struck, address.port)
 
     def _lease(self) -> int:
         port = self._ports.claim()

@@ -1,9 +1,13 @@
 """Faults of the network between one process and one service: Toxiproxy's toxics, named and proven by what the process sees."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
+import psutil
+
 from chaos.deadline import Deadline, wait
+from chaos.environment import Process
 from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal
 from chaos.faults import NAMES, DegradeNetwork
 from chaos.proxies.toxiproxy import Toxic, Toxiproxy
@@ -17,6 +21,9 @@ AT_LEAST = 0.9
 """The part of the stated delay, or of the time that the stated bandwidth allows for, that has to be seen."""
 SLOW_REPLY_S = 0.6
 """How long the reply of a probe of the bandwidth should take."""
+USE_TIMEOUT_S = 5.0
+"""Within which the process has to be seen to go the way that is degraded."""
+LOOK_S = 0.05
 
 BOTH = ("upstream", "downstream")
 Open = Callable[[float], Exchange]
@@ -44,11 +51,13 @@ class NetworkProxy:
 
 
 class NetworkDegradation:
-    """A degraded network, seen on a connection that was open before it and on a new one."""
+    """A degraded network, seen on a connection that was open before it and on a new one; and the process was seen to go that way."""
 
-    def __init__(self, fault: DegradeNetwork, proxy: NetworkProxy, connect: Open) -> None:
+    def __init__(self, fault: DegradeNetwork, proxy: NetworkProxy, connect: Open, process: Process, port: int) -> None:
         check(fault)
         self.target = proxy.name
+        self._process = process
+        self._port = port
         self._fault = fault
         self._proxy = proxy
         self._connect = connect
@@ -57,8 +66,11 @@ class NetworkDegradation:
         self._ended = False
 
     def begin(self) -> None:
-        """Open a connection, see that it is clean, and degrade."""
+        """See that the process goes that way, and that the way is clean; then degrade."""
         self._begun = True
+        deadline = Deadline.after(USE_TIMEOUT_S)
+        if problem := wait(lambda: missing_use(self._process.pid, self._port), deadline, every_s=LOOK_S):
+            raise FaultDidNotBite(NAMES[DegradeNetwork], self.target, problem)
         try:
             self._existing = self._connect(self._timeout_s)
             self._existing.ask()
@@ -139,6 +151,19 @@ class NetworkDegradation:
             "reset",
             "refuse",
         ), str(error)
+
+
+def missing_use(pid: int, port: int) -> str:
+    """What is missing until the process, or one below it, holds a connection to this port; nothing: it does."""
+    with suppress(psutil.Error):  # it may end while it is looked at
+        root = psutil.Process(pid)
+        for process in (root, *root.children(recursive=True)):
+            with suppress(psutil.Error):
+                if any(one.raddr and one.raddr.port == port for one in process.net_connections("tcp")):
+                    return ""
+    return (
+        f"process {pid} has no connection that goes this way: is it given the addresses of `services.as_seen_by(NAME)`?"
+    )
 
 
 def toxics(fault: DegradeNetwork) -> tuple[Toxic, ...]:
