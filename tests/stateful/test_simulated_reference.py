@@ -1,10 +1,12 @@
 """In the simulated world the reference keeps its promises after every step, whatever is done to it, and once all is calm."""
 
-from hypothesis import settings
-from hypothesis.stateful import invariant, rule
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import invariant, rule, run_state_machine_as_test
 from hypothesis.strategies import sampled_from
 
 from scenarios.judge import Judgement
+from scenarios.systems.mutants.catalogue import find_mutant
 from scenarios.systems.reference_simulated import ReferenceSimulation
 from scenarios.verdict import Ruling
 from tests.stateful.machine import TaskSystemMachine, a_moment, any_number
@@ -50,10 +52,21 @@ def unsure(judgement: Judgement) -> dict[str, str]:
     return {one.guarantee.value: one.reason for one in judgement.verdicts if one.ruling is Ruling.UNKNOWN}
 
 
-SimulatedReference.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, derandomize=True
-)
+SETTINGS = settings(max_examples=60, stateful_step_count=25, deadline=None, derandomize=True, database=None)
+SimulatedReference.TestCase.settings = SETTINGS
 TestSimulatedReference = SimulatedReference.TestCase
+
+
+@pytest.mark.parametrize("name", ["claim_without_lease", "lock_released_by_anybody"])
+def test_the_same_steps_break_a_promise_where_a_defect_is_planted(name: str) -> None:
+    mutant = find_mutant(name)
+
+    class Mutated(SimulatedReference):
+        def open_world(self) -> SimulatedWorld:
+            return SimulatedWorld(mutant.simulation(), SEED)
+
+    with pytest.raises(AssertionError, match="|".join(promise.value for promise in mutant.expected)):
+        run_state_machine_as_test(Mutated, settings=settings(SETTINGS, phases=[Phase.generate]))
 
 
 def test_a_task_that_died_is_redriven_with_a_new_budget_and_the_history_says_so() -> None:
