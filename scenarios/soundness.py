@@ -21,9 +21,9 @@ _WORK = ("submit.", "attempt.", "effect", "ack.", "state", "dead", "lease.", "wr
 
 def doubts_of_history(history: History) -> list[str]:
     """Why the record of a run of the lab's own cannot be believed, a sentence for each kind of doubt; none: it can."""
-    asked = {event.task for event in history.events if event.event.startswith("cancel.")}
     tasks, final = history.tasks, history.final
     cancelled, expired, done = (final.cancelled or (), final.expired or (), final.done or ()) if final else ((), (), ())
+    asked = {event.task for event in history.events if event.event.startswith("cancel.")} if cancelled else set()
     return [
         *_said("listed as cancelled, and nobody cancelled it", (task for task in cancelled if task not in asked)),
         *_said(
@@ -44,8 +44,7 @@ def doubts_of_run(facts: "RunFacts", history: History, sizes: Mapping[str, int])
             now = f"has {sizes[name]}" if name in sizes else "is gone"
             doubts.append(f"{name} had {size} bytes when the run ended, and {now} now")
     doubts += [f"{name} was not there when the run ended" for name in sizes if facts.sizes and name not in facts.sizes]
-    worked_ns = (event.t_ns for event in history.events if event.event.startswith(_WORK))
-    last_ns = max(worked_ns, default=0)
+    last_ns = next((event.t_ns for event in reversed(history.events) if event.event.startswith(_WORK)), 0)
     doubts += _doubts_of_strikes(facts.strikes, max(last_ns, history.last_end_ns or 0))
     return doubts
 
