@@ -11,10 +11,10 @@ from scenarios.verdict import Ruling
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One run in a cell; `why` names the broken promises, or says why nothing could be told."""
+    """One run in a cell; `which` tells it from the others, `why` names the broken promises, or says why nothing could be told."""
 
     anchor: str
-    seed: int
+    which: str
     ruling: Ruling
     why: str
 
@@ -36,7 +36,8 @@ def matrix_of(runs: Sequence[tuple[str, Run, Overall]]) -> Matrix:
     for anchor, run, said in runs:
         verdicts = run.judgement.verdicts if run.judgement else {}
         why = said.sentence if said.ruling is Ruling.UNKNOWN else ", ".join(named(verdicts, Ruling.BROKEN))
-        entry = Entry(anchor, run.facts.seed, said.ruling, why)
+        which = f"{run.facts.environment}, seed {run.facts.seed}"
+        entry = Entry(anchor, which, said.ruling, why)
         cells[run.facts.scenario][run.facts.system].append(entry)
     return Matrix(
         systems=systems,

@@ -245,10 +245,13 @@ def test_the_matrix_sets_systems_side_by_side(tmp_path: Path) -> None:
         systems=("reference", "naive"),
         cells={
             "broker_killed": {
-                "reference": (Entry("run1", 7, Ruling.HELD, ""), Entry("run2", 7, Ruling.UNKNOWN, "who knows")),
-                "naive": (Entry("run3", 7, Ruling.BROKEN, why),),
+                "reference": (
+                    Entry("run1", "local, seed 7", Ruling.HELD, ""),
+                    Entry("run2", "local, seed 7", Ruling.UNKNOWN, "who knows"),
+                ),
+                "naive": (Entry("run3", "local, seed 7", Ruling.BROKEN, why),),
             },
-            "lease_expires": {"reference": (), "naive": (Entry("run4", 7, Ruling.BROKEN, why),)},
+            "lease_expires": {"reference": (), "naive": (Entry("run4", "local, seed 7", Ruling.BROKEN, why),)},
         },
         totals=(
             "reference: no promise broken in 2 runs, 1 unknown, 1 held.",
