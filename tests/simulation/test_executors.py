@@ -61,3 +61,22 @@ def test_a_campaign_that_is_killed_leaves_no_process() -> None:
 
     assert len(others) >= 2
     assert psutil.wait_procs(others, timeout=PATIENCE_S)[1] == []
+
+
+def test_a_campaign_of_which_a_process_is_killed_is_unknown_in_one_sentence() -> None:
+    campaign = psutil.Popen(
+        [sys.executable, "-m", "tasklab", "simulate", "swarm", "--seeds", "1..100000", "--jobs", "2", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert campaign.stdout is not None
+    campaign.stdout.readline()
+    worker = next(child for child in campaign.children() if any("spawn_main" in word for word in child.cmdline()))
+
+    worker.kill()
+    _, said = campaign.communicate(timeout=PATIENCE_S)
+
+    assert campaign.returncode == 3
+    assert "could not run the worlds" in said
+    assert "Traceback" not in said
