@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from chaos.simulation.clock import ns
 from chaos.simulation.mishaps import Cut, Kill, Mishap, Pause, Undo
 from chaos.simulation.scheduler import Fiber, Life, Waiters
+from chaos.simulation.trace import Step
 from chaos.simulation.world import SimulatedProcess, World
 from scenarios import rundir
 from scenarios.simulated.coverage import Coverage, stage_at_call, stage_of
@@ -56,7 +57,8 @@ class Mishaps:
         self.calls_at_first = self.calls_at_first or dict(self._world.network.calls)
         self._tell("fault.begin", fault, target)
         self._strike(fiber, process, mishap)
-        seen = f"{planned.side} {what}, call {fiber.calls} of {fiber.name}"
+        call = _in_words(what, fiber.name, self._world.trace.steps)
+        seen = f"{planned.side} {call}, call {fiber.calls} of {fiber.name}"
         self._tell("fault.bit", fault, target, detail=seen)
         begun_ns = self._world.now_ns
         healed_ns = begun_ns + ns(0.0 if isinstance(mishap, Undo) else planned.lasts_s)
@@ -99,6 +101,20 @@ class Mishaps:
 
     def _tell(self, event: str, fault: str, target: str, detail: str | None = None) -> None:
         self._events.record(event, actor="lab", fault=fault, target=target, detail=detail)
+
+
+def _in_words(what: str, fiber: str, steps: Sequence[Step]) -> str:
+    """The call; of a commit, with what it commits."""
+    if what != "commit":
+        return what
+    written: list[str] = []
+    for step in reversed(steps):
+        if step.fiber == fiber and step.service == "mysql":
+            if step.what == "commit" and written:
+                break
+            if step.what.startswith(("insert", "update", "delete")):
+                written.insert(0, step.what)
+    return f"commit of {', '.join(dict.fromkeys(written))}" if written else what
 
 
 def _named(mishap: Mishap, process: str, service: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from scenarios.guarantees import Guarantee
 from scenarios.history import NS_PER_S, Event, History
@@ -10,7 +11,7 @@ from scenarios.journey import words_of
 from scenarios.rundir import Turn
 from scenarios.simulated.run import Simulated
 
-CLAUSES_MAX = 7
+CLAUSES_MAX = 9
 """What one does in one go and takes more words than this is told by its beginning and its end."""
 BLOCK_MAX = 6
 """Repetitions of so many steps in a row are recognised, and told once."""
@@ -73,7 +74,8 @@ class _Teller:
     def moments(self) -> list[_Moment]:
         """Everything worth telling, each with its words."""
         told = [self._of_event(event) for event in self._events if event.event in _TOLD]
-        return [*(moment for moment in told if moment is not None), *self._at_the_broker()]
+        # The broker first: sorted by time, what a strike was waiting for stands before it.
+        return [*self._at_the_broker(), *(moment for moment in told if moment is not None)]
 
     def verdict(self) -> Turn:
         """How it ends."""
@@ -131,11 +133,16 @@ def _with_detail(text: str, event: Event) -> str:
     return f"{text} ({event.detail})" if event.detail else text
 
 
-def _sentence(clauses: Sequence[str]) -> str:
+def _sentence(told: Sequence[str]) -> str:
+    clauses = [_times(clause, len(list(same))) for clause, same in groupby(told)]
     if len(clauses) > CLAUSES_MAX:
         half = CLAUSES_MAX // 2
         clauses = [*clauses[:half], "…", *clauses[-half:]]
     return ", ".join(clauses)
+
+
+def _times(clause: str, times: int) -> str:
+    return clause if times == 1 else f"{clause} {'twice' if times == 2 else f'{times} times'}"
 
 
 def told_once(turns: list[Turn]) -> list[Turn]:
