@@ -13,6 +13,7 @@ import typer
 from tasklab.commands.campaign_line import shown
 from tasklab.commands.campaign_summary import print_summary
 from tasklab.commands.output import Progress, explained
+from tasklab.commands.places import file_for_rows
 
 if TYPE_CHECKING:
     from scenarios.simulated.campaign import Visited
@@ -79,6 +80,8 @@ def simulate(
         from scenarios.simulated.tally import Tally
 
         say = Progress()
+        if out is not None:
+            file_for_rows(out)
         names = scenarios or series_names()
         for name in names:
             explorer_of(system).series(name)  # an unknown name is wrong usage, now and not in some worker
