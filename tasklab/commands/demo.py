@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.demo_simulated import open_with_simulator, print_opening
+from tasklab.commands.demo_simulated import WORLDS, open_with_simulator, print_opening
 from tasklab.commands.output import (
     EXIT_BROKEN,
     EXIT_HELD,
@@ -50,12 +50,13 @@ def demo(
 
         say = Progress()
         place = place_for_runs(out)
+        missing = [found.program.name for found in inventory() if found.path is None and found.program.service]
+        say(_what_comes(0 if missing else len(SYSTEMS) * len(scenario_names())))
         opening = open_with_simulator(seed, say)
         if not as_json:
             print_opening(opening)
         say("embedded: one process on SQLite, really killed with kill -9 and started again")
         judged = _run_all(EnvironmentName.EMBEDDED, [find_system("reference")], EMBEDDED_SCENARIOS, seed, place, say)
-        missing = [found.program.name for found in inventory() if found.path is None and found.program.service]
         if not missing:
             say("local: real services on loopback")
             systems = [find_system(name) for name in SYSTEMS]
@@ -66,6 +67,12 @@ def demo(
     else:
         _print(judged, report, missing)
     raise typer.Exit(worst((opening.exit_code, *(one.exit_code for one in judged if one.system == "reference"))))
+
+
+def _what_comes(local: int) -> str:
+    """What will be run, and about how long it takes on two cores."""
+    real = f"{local} runs on real services (four minutes)" if local else "nothing on real services"
+    return f"what comes: {WORLDS} simulated worlds, {len(EMBEDDED_SCENARIOS)} runs embedded (together half a minute), {real}"
 
 
 def _run_all(
