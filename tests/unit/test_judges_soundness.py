@@ -106,6 +106,16 @@ def test_with_a_doubt_nothing_is_held_and_what_is_proven_is_broken() -> None:
     assert doubted.problems == ("something",)
 
 
+def test_a_fault_that_was_never_seen_to_bite_is_a_problem_of_the_run() -> None:
+    begun = {"t_s": 1.5, "actor": "lab", "event": "fault.begin", "fault": "service_killed", "target": "mysql"}
+    unbitten = history_of(*SOUND[:2], begun, *SOUND[2:])
+
+    judgement = judge(Recorded(unbitten), claims=CLAIMS, policy=NO_POLICY)
+
+    assert judgement.problems == ("fault service_killed on mysql was never seen to bite",)
+    assert {(one.ruling, one.reason) for one in judgement.verdicts} == {(Ruling.UNKNOWN, judgement.problems[0])}
+
+
 def test_promises_that_nothing_put_to_the_test_are_no_success() -> None:
     untested = judge(Recorded(history_of(*SOUND)), claims=[Guarantee.ORDER_KEPT], policy=NO_POLICY)
 
