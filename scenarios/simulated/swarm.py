@@ -126,7 +126,12 @@ class _Draw:
             "worker": f"slot {self.chance.randint(1, self.sizes.slots)}",
             "rescuer": "rescuer",
         }[role]
-        return f"{process}/{loop}", self.chance.randint(1, _CALLS_MAX[role])
+        return f"{process}/{loop}", self._number(role)
+
+    def _number(self, role: str) -> int:
+        """Of a call. A request to the API is short, and what is decided in it is decided late: the later, the likelier."""
+        draws = 2 if role == "api" else 1
+        return max(self.chance.randint(1, _CALLS_MAX[role]) for _ in range(draws))
 
     def instant_s(self) -> float:
         """During the storm."""

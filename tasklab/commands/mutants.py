@@ -21,7 +21,7 @@ PACKAGE = "scenarios.systems.mutants"
 def mutants(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME…]", help="Of the mutants. None: all.")] = None,
     seed: Annotated[int, typer.Option(min=1, max=SEED_MAX, help="The first world of the swarm that is looked at.")] = 1,
-    seconds: Annotated[float, typer.Option(min=1.0, help="For how long each is looked for.")] = 60.0,
+    seconds: Annotated[float, typer.Option(min=1.0, help="For how long each is looked for.")] = 120.0,
     as_json: Annotated[bool, typer.Option("--json", help="One document on standard output.")] = False,
 ) -> None:
     """Plant each defect in the reference and look for it in simulated worlds: is it found, and by the promise that has to find it?
