@@ -19,7 +19,8 @@ CHECKED_SHARE = 100
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     """What became of one world. `token` repeats it; `digest`: where it was asked for; `coverage` by "fault | phase".
 
-    `delays`: the kind of its delays (scenarios.simulated.plan.DelayPlan), which is what orders its steps.
+    `faults`: those that bit. `held`: the claimed promises that held and were put to the test; `untested`: those that nothing put
+    to the test. `delays`: the kind of its delays (scenarios.simulated.plan.DelayPlan), which is what orders its steps.
     """
 
     series: str
@@ -28,6 +29,8 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     exit_code: int
     token: str
     broken: list[str] = []
+    held: list[str] = []
+    untested: list[str] = []
     problems: list[str] = []
     gone: list[str] = []
     faults: int = 0
@@ -87,6 +90,7 @@ def row_of(world: Simulated, work: Work, system_name: str) -> Row:
     """What is kept of a world."""
     judgement = world.judgement
     unknown = [f"{one.guarantee}: {one.reason}" for one in judgement.verdicts if one.ruling is Ruling.UNKNOWN]
+    held = [verdict for verdict in judgement.verdicts if verdict.ruling is Ruling.HELD]
     return Row(
         series=work.series,
         system=system_name,
@@ -94,9 +98,11 @@ def row_of(world: Simulated, work: Work, system_name: str) -> Row:
         exit_code=judgement.exit_code,
         token=str(Token(work.series, system_name, work.seed)),
         broken=[verdict.guarantee.value for verdict in judgement.verdicts if verdict.ruling is Ruling.BROKEN],
+        held=[verdict.guarantee.value for verdict in held if verdict.exercised],
+        untested=[verdict.guarantee.value for verdict in held if not verdict.exercised],
         problems=[*judgement.problems, *unknown[:1]],
         gone=list(world.gone),
-        faults=len(world.strikes),
+        faults=sum(strike.bit_ns is not None for strike in world.strikes),
         steps=world.steps,
         tasks=len(world.plan.tasks),
         virtual_s=round(world.virtual_s, 3),

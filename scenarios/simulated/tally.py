@@ -10,14 +10,21 @@ from scenarios.verdict import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 
 @dataclass(slots=True)
 class Tally:
-    """Rows, counted as they come. `differing`: tokens of worlds that came out otherwise when they were run again."""
+    """Rows, counted as they come. `differing`: tokens of worlds that came out otherwise when they were run again.
+
+    `faults`: that bit; `calm`: worlds in which none did. `tested`: by promise, the worlds in which it was put to the test and held,
+    0 where it only was claimed; `silent`: rows of an earlier version, which do not say that.
+    """
 
     worlds: int = 0
     tasks: int = 0
     faults: int = 0
+    calm: int = 0
+    silent: int = 0
     virtual_s: float = 0.0
     broken: list[Row] = field(default_factory=list)
     unknown: list[Row] = field(default_factory=list)
+    tested: Counter[str] = field(default_factory=Counter)
     delays: Counter[str] = field(default_factory=Counter)
     gone: Counter[str] = field(default_factory=Counter)
     coverage: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -29,12 +36,15 @@ class Tally:
         self.worlds += 1
         self.tasks += row.tasks
         self.faults += row.faults
+        self.calm += row.faults == 0
         self.virtual_s += row.virtual_s
         self.delays[row.delays] += 1
         if row.exit_code == EXIT_BROKEN:
             self.broken.append(row)
         elif row.exit_code != EXIT_HELD:
             self.unknown.append(row)
+        self.silent += row.exit_code == EXIT_HELD and not row.held
+        self.tested.update({**dict.fromkeys(row.held, 1), **dict.fromkeys(row.untested, 0)})
         for why in row.gone:
             self.gone[why.partition(": ")[2]] += 1
         for place, count in row.coverage.items():
@@ -56,5 +66,12 @@ class Tally:
 
     @property
     def silence(self) -> str:
-        """What no alarm in so many worlds says."""
+        """What no alarm in so many worlds says of worlds; of each promise, see `seldom_tested`."""
         return bound(self.worlds)
+
+    def seldom_tested(self) -> list[tuple[str, int]]:
+        """The promises that fewer worlds put to the test than were run, and how many did, the fewest first; no broken one."""
+        broken = {promise for row in self.broken for promise in row.broken}
+        told = self.worlds - self.silent
+        seldom = [(count, name) for name, count in self.tested.items() if count < told and name not in broken]
+        return [(name, count) for count, name in sorted(seldom)]

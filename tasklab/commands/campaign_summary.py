@@ -33,6 +33,8 @@ def print_summary(
         terminal.print(table)
         terminal.print(letters, style="dim")
     terminal.print(f"{tally.worlds} worlds, {tally.tasks} tasks, {tally.faults} faults{_rates(tally, took_s)}")
+    if tally.calm:
+        terminal.print(f"no fault bit in {tally.calm} of the worlds")
     if tally.delays:
         terminal.print(
             "delays: " + ", ".join(f"{kind} in {count} worlds" for kind, count in sorted(tally.delays.items()))
@@ -58,6 +60,10 @@ def print_summary(
         )
         print_story(shrunk.turns)
         print(f"  tasklab replay {shrunk.token}")
+    if seldom := tally.seldom_tested():
+        terminal.print(_promises(seldom))
+    if tally.silent:
+        terminal.print(f"{tally.silent} rows of an earlier version do not say which promises they put to the test")
     terminal.print(Text(_verdict(tally, interrupted=interrupted), style=STYLE_OF_EXIT[tally.exit_code]))
 
 
@@ -80,6 +86,24 @@ def _verdict(tally: "Tally", *, interrupted: bool) -> str:
     if not tally.worlds:
         return "unknown: no world was run"
     return "unknown: some worlds could not be judged, or did not come out the same again"
+
+
+def _promises(seldom: "list[tuple[str, int]]") -> "Table":
+    """What silence is worth of promises that not every world puts to the test."""
+    from rich.table import Table
+
+    from scenarios.judge import bound
+
+    table = Table(
+        title="promises that only some of the worlds put to the test",
+        title_justify="left",
+        box=None,
+        padding=(0, 0, 0, 1),
+        show_header=False,
+    )
+    for promise, worlds in seldom:
+        table.add_row(promise, bound(worlds) if worlds else "in none: nothing is known of it")
+    return table
 
 
 def _short(count: int) -> str:

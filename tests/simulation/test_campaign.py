@@ -1,13 +1,16 @@
 """What a campaign says of itself: which points it struck, which strategy ordered its worlds, and that it could have failed."""
 
+import msgspec
+
 from scenarios.simulated import swarm
 from scenarios.simulated.campaign import Visited, visited
 from scenarios.simulated.crash_points import CrashPoints
-from scenarios.simulated.explore import Row, Work, run_works
-from scenarios.simulated.plan import DelayPlan, PlannedTask, WorldPlan
+from scenarios.simulated.explore import Row, Work, row_of, run_works
+from scenarios.simulated.plan import DelayPlan, PlannedStrike, PlannedTask, WorldPlan
 from scenarios.simulated.run import simulate
 from scenarios.simulated.shrink import broken_promises
 from scenarios.simulated.system import Sizes
+from scenarios.simulated.tally import Tally
 from scenarios.systems.mutants.catalogue import find_mutant
 from scenarios.systems.reference_simulated import ReferenceSimulation
 
@@ -64,6 +67,58 @@ def test_the_order_of_steps_alone_shows_a_defect_that_no_fault_is_needed_for() -
 
     assert broken_promises(simulate(_quiet(1, DelayPlan()), simulation)) == []
     assert any(set(promises) & set(mutant.expected) for promises in found)
+
+
+def test_only_faults_that_bit_are_counted_and_one_that_waits_for_another_misses_with_it() -> None:
+    bites = PlannedStrike("process_paused", {"process": "worker-1"}, at_s=0.01, lasts_s=0.1)
+    misses = PlannedStrike("process_killed", {"process": "nobody"}, at_s=0.02)
+    follows = PlannedStrike(
+        "process_killed", {"process": "worker-1"}, when="PreviousBit", trigger={"wait_s": 0.1}, lasts_s=0.1
+    )
+    plan = msgspec.structs.replace(_quiet(1, DelayPlan()), strikes=(bites, misses, follows))
+
+    world = simulate(plan, ReferenceSimulation())
+
+    reasons = [strike.problem.rpartition(": ")[2] for strike in world.strikes]
+    assert reasons == ["", "no process here is, or plays, 'nobody'", "the strike before it did not bite"]
+    assert "crash" not in {event.event for event in world.events}
+    assert row_of(world, Work("quiet", 1), "reference").faults == 1
+
+
+def test_a_row_says_which_claimed_promises_were_put_to_the_test() -> None:
+    world = simulate(_quiet(1, DelayPlan()), ReferenceSimulation())
+
+    row = row_of(world, Work("quiet", 1), "reference")
+
+    assert {*row.held, *row.untested} == {promise.value for promise in world.claims}
+    assert ("exactly_one_effect" in row.held, "exactly_one_effect" in row.untested) == (True, False)
+    assert ("dead_letter_if_exhausted" in row.held, "dead_letter_if_exhausted" in row.untested) == (False, True)
+
+
+def test_silence_is_worth_as_much_as_the_worlds_that_put_a_promise_to_the_test() -> None:
+    tally = Tally()
+    for number in range(4):
+        tally.add(
+            held_world(number, ["no_lost_task", "single_holder"] if number else ["no_lost_task"], ["retry_schedule"])
+        )
+    tally.add(crashed(4, faults=1))  # as an earlier version wrote it
+    tally.add(Row("swarm", "reference", 5, 3, "", held=["single_holder"], problems=["not caught up"]))
+
+    assert tally.tested == {"no_lost_task": 4, "single_holder": 4, "retry_schedule": 0}
+    assert tally.seldom_tested() == [("retry_schedule", 0), ("no_lost_task", 4), ("single_holder", 4)]
+    assert (tally.silent, tally.calm, tally.silence) == (1, 5, "0 in 6: rate below 0.5 at 95 %")
+
+
+def test_a_broken_promise_is_not_bounded() -> None:
+    tally = Tally()
+    tally.add(held_world(1, ["no_lost_task"], []))
+    tally.add(Row("swarm", "reference", 2, 1, "", broken=["no_lost_task"], held=["single_holder"]))
+
+    assert tally.seldom_tested() == [("single_holder", 1)]
+
+
+def held_world(number: int, held: list[str], untested: list[str]) -> Row:
+    return Row("swarm", "reference", number, 0, f"swarm~reference~{number}", held=held, untested=untested)
 
 
 def _quiet(seed: int, delays: DelayPlan) -> WorldPlan:
