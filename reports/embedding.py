@@ -36,6 +36,11 @@ _INVISIBLE = {
 _DIRECTORIES = re.compile(r"(?<![\w:/.+=-])/(?:[^\s/'\"<>]+/){2,}(?=[^\s/])")
 
 
+def visible(text: str) -> str:
+    """A text with what cannot be seen made visible as `\\u202e`: it moves no cursor, and turns no direction of reading."""
+    return text.translate(_INVISIBLE)
+
+
 def printable(value: object) -> object:
     """A text with what cannot be seen made visible as `\\u202e`, and a full path told by its last name; anything else as it is.
 
@@ -43,7 +48,7 @@ def printable(value: object) -> object:
     """
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    return _DIRECTORIES.sub("…/", value.translate(_INVISIBLE))
+    return _DIRECTORIES.sub("…/", visible(value))
 
 
 def script_json(value: object) -> Markup:

@@ -65,6 +65,8 @@ def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
     """
     if path.is_dir():
         return _judge_run(RunDirectory(path), question)
+    if path.exists() and not path.is_file():
+        raise NothingToJudge(f"{path} is neither a directory nor a regular file")
     try:
         if is_for_the_sieve([path]) and is_lines(path):
             return _judge_large(path, [path], question, question.policy or NO_POLICY, ())

@@ -45,7 +45,10 @@ LOGS = "logs"
 
 
 class Strike(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One fault of the plan as it really went; times in ns since the run began, None where it never got that far."""
+    """One fault of the plan as it really went; times in ns since the run began, None where it never got that far.
+
+    `roles`: those of the struck process, where it is one of the system's.
+    """
 
     fault: str
     target: str
@@ -56,6 +59,7 @@ class Strike(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     healed_ns: int | None = None
     evidence: str = ""
     problem: str = ""
+    roles: tuple[str, ...] = ()
 
 
 class Percentiles(msgspec.Struct, frozen=True):
@@ -120,6 +124,7 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     phases_ns: dict[str, int] = msgspec.field(default_factory=dict)
     strikes: list[Strike] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
+    died: dict[str, int] | None = None  # by process, how often it ended by itself; None: an earlier version did not count
     load: LoadFigures | None = None
     steps: list[Turn] = msgspec.field(default_factory=list)  # the story of a simulated world
     finished: bool = False
@@ -209,8 +214,9 @@ class RunDirectory:
         return read_files(self.history_files())
 
     def history_files(self) -> list[Path]:
-        """The history of every process, in a fixed order; packed ones, too."""
-        return sorted([*self.path.glob("history.*.jsonl"), *self.path.glob("history.*.jsonl.gz")])
+        """The history of every process, in a fixed order; packed ones, too. Regular files only: reading a pipe might never end."""
+        found = [*self.path.glob("history.*.jsonl"), *self.path.glob("history.*.jsonl.gz")]
+        return sorted(file for file in found if file.is_file())
 
     def write_verdicts(self, verdicts: Mapping[str, object]) -> None:
         """Replace verdicts.json, whole or not at all."""

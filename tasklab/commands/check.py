@@ -1,7 +1,7 @@
 """`tasklab check`: judge a stored run again, a foreign history, or a file of judged cases."""
 
 import enum
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +28,8 @@ def check(
     path: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE|RUNDIR", help="A run directory, or a history: JSON lines or one document; gzip too."
+            metavar="FILE|RUNDIR",
+            help="A run directory, or one that holds runs, or a history: JSON lines or one document; gzip too.",
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="The whole judgement as JSON.")] = False,
@@ -68,8 +69,9 @@ def check(
 ) -> None:
     """Judge a history with the judges of today: every promise, the account, every repeat by its cause.
 
-    A run directory is judged by what its system claims, and its verdicts.json is written again. A history that claims nothing is
-    judged on the promises that it puts to the test. Exit code 0: all claimed promises held (--cases: no difference); 1: one is broken
+    A run directory is judged by what its system claims, and its verdicts.json is written again; of a directory that holds several,
+    every run is, and has a row (--json: a list of `runs`). A history that claims nothing is judged on the promises that it puts to
+    the test. Exit code 0: all claimed promises held (--cases: no difference); 1: one is broken
     (a case differs); 2: wrong usage; 3: unknown.
     """
     stated = {
@@ -112,9 +114,13 @@ def _check(
     path: Path, claims: "frozenset[Guarantee] | None", policy: "Policy | None", witness: str | None, as_json: bool
 ) -> int:
     from scenarios.judging import Question, judge_path
+    from tasklab.commands.check_runs import check_runs
     from tasklab.commands.check_words import print_journey, print_judged
 
-    judged = judge_path(path, Question(claims, policy, () if witness is None else (witness,)))
+    runs = _runs_at(path)
+    if len(runs) > 1 and witness is None:
+        return check_runs(runs, Question(claims, policy), as_json=as_json)
+    judged = judge_path(_the_only(runs, path), Question(claims, policy, () if witness is None else (witness,)))
     if witness is not None:
         print_journey(judged, witness, as_json=as_json)
     elif as_json:
@@ -122,6 +128,23 @@ def _check(
     else:
         print_judged(judged)
     return judged.judgement.exit_code
+
+
+def _runs_at(path: Path) -> tuple[Path, ...]:
+    """The runs in a directory that is none itself; else the path as it stands."""
+    from reports.reading import find_runs
+    from scenarios.rundir import RUN_FILE
+
+    is_place = path.is_dir() and not (path / RUN_FILE).exists()
+    return find_runs([path]) if is_place else (path,)
+
+
+def _the_only(runs: Sequence[Path], path: Path) -> Path:
+    from scenarios.errors import WrongUsage
+
+    if len(runs) > 1:
+        raise WrongUsage(f"{path} holds {len(runs)} runs; name one of them: {runs[0]}, …")
+    return runs[0]
 
 
 def _check_objects(path: Path, model: str, time_limit_s: float, as_json: bool) -> int:
@@ -132,7 +155,7 @@ def _check_objects(path: Path, model: str, time_limit_s: float, as_json: bool) -
 
     if model not in OBJECTS:
         raise NothingToJudge(f"there is no model {model!r} of a history of tasks; there are {' and '.join(OBJECTS)}")
-    return check_objects(judge_path(path), model, time_limit_s=time_limit_s, as_json=as_json)
+    return check_objects(judge_path(_the_only(_runs_at(path), path)), model, time_limit_s=time_limit_s, as_json=as_json)
 
 
 def _check_jepsen(path: Path, model: str | None, time_limit_s: float, as_json: bool) -> int:

@@ -4,13 +4,12 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import typer
-
 from scenarios.judging import Judged
 from scenarios.linearizability import Call, Model, linearizable
 from scenarios.objects import OBJECTS
 from scenarios.verdict import Ruling, exit_code_of
-from tasklab.commands.output import EXIT_UNKNOWN, print_json
+from tasklab.commands.check_words import print_malformed
+from tasklab.commands.output import EXIT_UNKNOWN, console, print_json
 
 
 def check_objects(judged: Judged, name: str, *, time_limit_s: float, as_json: bool) -> int:
@@ -70,9 +69,9 @@ def print_said(said: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(said)
         return
-    for place in said.get("malformed", ()):
-        typer.echo(f"malformed: {place}")
+    terminal = console()
+    print_malformed(terminal, said.get("malformed", ()))
     valid = {True: "valid", False: "not valid"}.get(said["valid"], "unknown")
-    typer.echo(f"{said.get('checker', 'no checker')}: {valid}")
+    terminal.print(f"{said.get('checker', 'no checker')}: {valid}")
     for name, verdict in said["verdicts"].items():
-        typer.echo(f"{name:<24}{verdict['verdict']:<9}{' '.join(verdict['witnesses'])}  {verdict['reason']}")
+        terminal.print(f"{name:<24}{verdict['verdict']:<9}{' '.join(verdict['witnesses'])}  {verdict['reason']}")

@@ -3,35 +3,54 @@
 from collections.abc import Sequence
 
 import msgspec
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from scenarios.errors import WrongUsage
 from scenarios.journey import STEPS_MAX, Journey, Step, fault_words, journeys
 from scenarios.judge import Judgement
 from scenarios.judging import Judged
+from scenarios.lookup import nearest
+from scenarios.nemesis import warm_up
 from scenarios.shortest import crossed, shortest_story
 from scenarios.verdict import Ruling, Verdict
-from tasklab.commands.output import STYLE_OF_RULING, console, print_json
+from tasklab.commands.output import STYLE_OF_EXIT, STYLE_OF_RULING, console, print_json
+from tasklab.commands.verdict_words import account_in_words, is_all_one, sentence_of
 
 WITNESSES_TOLD = 5
 """For how many witnesses the journey is printed."""
-PLACES_TOLD = 10
+PLACES_TOLD = 3
 """How many malformed places are printed."""
+NAMES_TOLD = 3
+"""How many tasks are named to somebody who asked for one that is not there."""
 
 
 def print_journey(judged: Judged, witness: str, *, as_json: bool) -> None:
-    """All that happened to one task, resource or user."""
-    journey = journeys(judged.recorded.history, [witness])[witness]
+    """All that happened to one task, resource or user.
+
+    Raises:
+        WrongUsage: the history says nothing of it.
+    """
+    history = judged.recorded.history
+    journey = journeys(history, [witness])[witness]
+    if not journey.steps:
+        raise WrongUsage(f"the history says nothing of {witness!r}; {_some_names(witness, list(history.tasks))}")
     if as_json:
         steps = msgspec.to_builtins(journey.steps)
         print_json({"witness": witness, "journey": steps, "left_out": journey.left_out})
         return
-    if not journey.steps:
-        typer.echo(f"the history says nothing of {witness!r}")
+    terminal = console()
     for line in _lines(journey):
-        typer.echo(line)
+        terminal.print(line)
+
+
+def _some_names(witness: str, tasks: Sequence[str]) -> str:
+    if not tasks:
+        return "nor of any other task"
+    named = nearest(witness, tasks) or tasks[:NAMES_TOLD]
+    rest = len(tasks) - len(named)
+    return f"there is {', '.join(map(repr, named))}" + (f", and {rest} more" if rest else "")
 
 
 def _lines(journey: Journey) -> list[str]:
@@ -49,24 +68,39 @@ def print_judged(judged: Judged) -> None:
     """The whole judgement, for a person."""
     terminal = console()
     judgement = judged.judgement
-    for place in judgement.malformed[:PLACES_TOLD]:
-        terminal.print(f"malformed: {place}")
-    if len(judgement.malformed) > PLACES_TOLD:
-        terminal.print(f"malformed: and {len(judgement.malformed) - PLACES_TOLD} more places")
+    print_malformed(terminal, judgement.malformed)
     for problem in judgement.problems:
         terminal.print(f"problem: {problem}")
+    if not is_all_one(judgement):
+        _print_verdicts(terminal, judgement)
+    if judged.recorded.history.events or judged.ordinary.tasks:
+        _print_account(terminal, judged)
+    terminal.print(f"verdict: {sentence_of(judgement)}", style=STYLE_OF_EXIT[judgement.exit_code])
+    _print_proofs(terminal, judged)
+    if judged.recorded.torn:
+        terminal.print(f"\n{judged.recorded.torn} torn last line(s) passed over: their writers were killed")
+
+
+def print_malformed(terminal: Console, places: Sequence[str]) -> None:
+    """The first places that are malformed, and how many more there are."""
+    for place in places[:PLACES_TOLD]:
+        terminal.print(f"malformed: {place}")
+    if len(places) > PLACES_TOLD:
+        terminal.print(f"malformed: and {len(places) - PLACES_TOLD} more places")
+
+
+def _print_verdicts(terminal: Console, judgement: Judgement) -> None:
+    """A row each; one line for those that had no occasion to break."""
     untested = [verdict for verdict in judgement.verdicts if verdict.ruling is Ruling.HELD and not verdict.exercised]
-    terminal.print(_table("promise", [verdict for verdict in judgement.verdicts if verdict not in untested]))
+    shown = [verdict for verdict in judgement.verdicts if verdict not in untested]
+    if shown:
+        terminal.print(_table("promise", shown))
     if untested:
         names = ", ".join(verdict.guarantee.value for verdict in untested)
         terminal.print(f"held (not exercised, so no evidence): {names}")
     told = [verdict for verdict in judgement.not_claimed if verdict.ruling is Ruling.BROKEN]
     if told:
         terminal.print(_table("not claimed", told))
-    _print_account(terminal, judgement)
-    _print_proofs(terminal, judged)
-    if judged.recorded.torn:
-        terminal.print(f"\n{judged.recorded.torn} torn last line(s) passed over: their writers were killed")
 
 
 def _print_proofs(terminal: Console, judged: Judged) -> None:
@@ -89,16 +123,15 @@ def _table(title: str, verdicts: Sequence[Verdict]) -> Table:
         table.add_column(heading, justify="left", overflow="fold")
     for verdict in verdicts:
         table.add_row(
-            verdict.guarantee.value, Text(verdict.ruling.value, STYLE_OF_RULING[verdict.ruling]), Text(verdict.reason)
+            verdict.guarantee.value, Text(verdict.ruling.value, STYLE_OF_RULING[verdict.ruling]), verdict.reason
         )
     return table
 
 
-def _print_account(terminal: Console, judgement: Judgement) -> None:
-    account = judgement.account
-    counts = " + ".join(f"{count} {place.replace('_', ' ')}" for place, count in account.counts.items() if count)
-    balance = "" if account.balanced else " — does not balance"
-    terminal.print(f"\naccount: {account.submitted} submitted = {counts or 0}{balance}")
+def _print_account(terminal: Console, judged: Judged) -> None:
+    judgement = judged.judgement
+    warm_ups = int(warm_up().task in judged.recorded.history.tasks)
+    terminal.print(f"\naccount: {account_in_words(judgement.account, warm_ups=warm_ups)}")
     repeats = ", ".join(f"{count} {cause.replace('_', ' ')}" for cause, count in judgement.duplicates.items() if count)
     terminal.print(f"repeated attempts by cause: {repeats or 'none'}")
     for promise, words in judgement.bounds.items():

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -39,11 +39,28 @@ def worst(codes: Iterable[int]) -> int:
 
 
 def console() -> "Console":
-    """Standard output, for results. Lines come out in one piece, for paths and commands are copied; only tables fold, on a terminal."""
+    """Standard output, for results. Lines come out in one piece, for paths and commands are copied; only tables fold, on a terminal.
+
+    Strings, those in tables too, may be anybody's: what in them would steer the terminal is shown instead.
+    """
     from rich.console import Console
+    from rich.text import Text
+
+    class Terminal(Console):
+        """Makes every string that is printed visible before it is measured; a `Text` is the lab's own."""
+
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(harmless(text), **options)
 
     width = None if sys.stdout.isatty() else PIPE_COLUMNS
-    return Console(width=width, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    return Terminal(width=width, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+
+def harmless(text: str) -> str:
+    """A text of anybody's, such as a task's name, that a terminal can only show."""
+    from reports.embedding import visible  # its imports are not for `tasklab --help`
+
+    return visible(text)
 
 
 def print_json(value: object) -> None:
@@ -61,7 +78,7 @@ class Progress:
 
     def __call__(self, text: str) -> None:
         """One line."""
-        print(f"{time.monotonic() - self._began_s:7.1f} s  {text}", file=sys.stderr, flush=True)
+        print(f"{time.monotonic() - self._began_s:7.1f} s  {harmless(text)}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -83,5 +100,5 @@ def explained() -> Iterator[None]:
 
 def fail(why: str, code: int) -> NoReturn:
     """End with one sentence on standard error."""
-    print(f"tasklab: {why}", file=sys.stderr)
+    print(f"tasklab: {harmless(why)}", file=sys.stderr)
     raise typer.Exit(code)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasklab.commands.output import (
-    EXIT_BROKEN,
-    EXIT_HELD,
     EXIT_UNKNOWN,
     STYLE_OF_EXIT,
     STYLE_OF_RULING,
@@ -20,25 +18,19 @@ from tasklab.commands.output import (
     worst,
 )
 from tasklab.commands.places import place_for_runs
+from tasklab.commands.verdict_words import account_in_words, sentence_of
 from tasklab.commands.worlds import EnvironmentName, WorldName, make_environment
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from chaos.environment import Environment
-    from scenarios.account import Account
     from scenarios.judge import Judgement
     from scenarios.scenario import Scenario
     from scenarios.system import System
     from scenarios.verdict import Verdict
 
 SEED_MAX = 2**31 - 1
-
-SENTENCES = {
-    EXIT_HELD: "every claimed promise held",
-    EXIT_BROKEN: "a claimed promise is broken",
-    EXIT_UNKNOWN: "unknown: the lab could not tell",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +222,11 @@ def print_runs_json(judged: list[JudgedRun], **more: object) -> None:
 def print_judged(one: JudgedRun) -> None:
     """A run's verdicts as a table, with what a person does next."""
     from rich.table import Table
-    from rich.text import Text
 
     terminal = console()
     terminal.print()
     if one.judgement is None:
-        terminal.print(Text(f"{one.scenario} × {one.system}: unknown, not applicable: {one.why}", style="yellow"))
+        terminal.print(f"{one.scenario} × {one.system}: unknown, not applicable: {one.why}", style="yellow")
         return
     table = Table(title=f"{one.scenario} × {one.system}, seed {one.seed}", title_justify="left", expand=False)
     table.add_column("promise")
@@ -245,10 +236,12 @@ def print_judged(one: JudgedRun) -> None:
         table.add_row(verdict.guarantee.value, *_ruling_in_words(verdict))
     terminal.print(table)
     for problem in one.judgement.problems:
-        terminal.print(Text(f"problem: {problem}", style="yellow"))
-    terminal.print(Text(f"account: {_account_in_words(one.judgement.account)}"))
-    terminal.print(Text(f"report:  {one.report}"))
-    terminal.print(Text(f"verdict: {SENTENCES[one.exit_code]}", style=STYLE_OF_EXIT[one.exit_code]))
+        terminal.print(f"problem: {problem}", style="yellow")
+    account = one.judgement.account
+    warm_ups = 0 if one.environment == WorldName.SIMULATED else min(1, account.submitted)
+    terminal.print(f"account: {account_in_words(account, warm_ups=warm_ups)}")
+    terminal.print(f"report:  {one.report}")
+    terminal.print(f"verdict: {sentence_of(one.judgement)}", style=STYLE_OF_EXIT[one.exit_code])
 
 
 def _ruling_in_words(verdict: "Verdict") -> "tuple[Text, str]":
@@ -257,8 +250,3 @@ def _ruling_in_words(verdict: "Verdict") -> "tuple[Text, str]":
     if verdict.ruling == "held" and not verdict.exercised:
         return Text("held (not exercised)", style="dim"), ""
     return Text(verdict.ruling, style=STYLE_OF_RULING[verdict.ruling]), verdict.reason
-
-
-def _account_in_words(account: "Account") -> str:
-    parts = [f"{count} {name.replace('_', ' ')}" for name, count in account.counts.items() if count]
-    return f"{account.submitted} submitted = {' + '.join(parts) or '0'}"

@@ -1,6 +1,7 @@
 """`tasklab check`: what it prints, writes and exits with."""
 
 import json
+import os
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ from typer.testing import CliRunner, Result
 from scenarios import reading
 from scenarios.guarantees import Guarantee
 from scenarios.journey import STEPS_MAX
-from scenarios.rundir import VERDICTS_FILE, RunDirectory, RunFacts
+from scenarios.rundir import RUN_FILE, VERDICTS_FILE, RunDirectory, RunFacts
 from tasklab.__main__ import app
 from tests.anomalies import X, effect_twice, planted, two_holders
 from tests.drafts import Draft, Life, live
@@ -95,7 +96,106 @@ def test_the_journey_of_any_task_can_be_asked_for(tmp_path: Path) -> None:
 
     assert "hands the task in" in told.stdout
     assert [step["event"] for step in as_json["journey"]][:2] == ["submit.invoke", "submit.ok"]
-    assert "nothing of 'b'" in check(run, "--witness", "b").stdout
+
+
+def test_a_witness_that_is_not_there_is_wrong_usage_even_where_a_promise_is_broken(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "run", planted(a_draft(), effect_twice, 5)[0])
+
+    for form in ((), ("--json",)):
+        result = check(run, "--witness", "b", *form)
+
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr == f"tasklab: the history says nothing of 'b'; there is 'a', {X!r}\n"
+
+
+def test_a_directory_of_several_runs_has_a_row_each_and_the_worst_exit_code(tmp_path: Path) -> None:
+    good = a_run(tmp_path / "a", a_draft())
+    bad = a_run(tmp_path / "b", planted(a_draft(), effect_twice, 5)[0])
+    damaged = a_run(tmp_path / "c", a_draft())
+    (damaged / RUN_FILE).write_text("{")
+
+    result = check(tmp_path)
+    as_json = json.loads(check(tmp_path, "--json").stdout)
+
+    assert result.exit_code == as_json["exit_code"] == 1
+    assert [line.rstrip().split("  ")[-1].strip() for line in result.stdout.splitlines()[:4]] == [
+        "why",
+        "every claimed promise held: 2 put to the test",
+        "1 of 2 claimed promises broken: effect_at_most_once",
+        f"unknown: {damaged} holds no run: run.json is missing or damaged",
+    ]
+    assert [(run["directory"], run["exit_code"]) for run in as_json["runs"]] == [
+        (str(good), 0),
+        (str(bad), 1),
+        (str(damaged), 3),
+    ]
+    assert as_json["runs"][1] == {"directory": str(bad), **json.loads((bad / VERDICTS_FILE).read_text())}
+
+
+def test_a_directory_of_one_run_stands_for_it(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "place" / "run", planted(a_draft(), effect_twice, 5)[0])
+
+    assert check(tmp_path / "place").stdout == check(run).stdout
+
+
+def test_a_question_to_one_run_has_to_name_it(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        a_run(tmp_path / name, a_draft())
+
+    for question in (("--witness", "a"), ("--model", "lock")):
+        result = check(tmp_path, *question)
+
+        assert (result.exit_code, result.stderr) == (
+            2,
+            f"tasklab: {tmp_path} holds 2 runs; name one of them: {tmp_path / 'a'}, …\n",
+        )
+
+
+def test_a_name_that_would_steer_the_terminal_is_shown(tmp_path: Path) -> None:
+    evil = "a\x1b[2J\u202e"
+    run = a_run(tmp_path / "run", planted(a_draft(), effect_twice, 5)[0])
+    history = run / "history.all.jsonl"
+    history.write_text(history.read_text().replace(json.dumps(X), json.dumps(evil)))
+
+    for arguments in ((run,), (run, "--witness", evil), (run, "--witness", "\x1b[2J")):
+        result = check(*arguments)
+
+        assert not {"\x1b", "\u202e"} & set(result.stdout + result.stderr)
+    assert "effect_at_most_once is broken by a\\u001b[2J\\u202e:" in check(run).stdout.splitlines()
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "run", a_draft())
+    os.mkfifo(run / "history.pipe.jsonl")
+    (run / "history.place.jsonl").mkdir()
+
+    assert check(run).exit_code == 0
+    result = check(run / "history.pipe.jsonl")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        f"tasklab: {run / 'history.pipe.jsonl'} is neither a directory nor a regular file\n",
+    )
+
+
+def test_a_run_that_was_killed_before_its_first_event_is_unknown_in_one_sentence(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "run", a_draft(), finished=False)
+    (run / "history.all.jsonl").write_bytes(b"")
+
+    result = check(run)
+
+    assert result.exit_code == 3
+    assert result.stdout.splitlines() == [
+        "malformed: history.all.jsonl: holds no event",
+        "problem: the run did not come to its end",
+        "verdict: unknown, all 2 promises: the history is malformed: history.all.jsonl: holds no event",
+    ]
+
+
+def test_a_system_that_claims_nothing_is_told_so(tmp_path: Path) -> None:
+    result = check(a_run(tmp_path / "run", a_draft(), claims=[]))
+
+    assert result.exit_code == 3
+    assert "verdict: unknown: the system claims no promise, so there was none to judge" in result.stdout.splitlines()
 
 
 def test_what_was_held_without_being_tested_stands_apart(tmp_path: Path) -> None:
@@ -223,8 +323,16 @@ def test_wrong_usage_exits_with_2_and_a_sentence(arguments: list) -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_what_is_no_history_exits_with_3_and_names_file_and_line() -> None:
-    result = check(CASES / "README.md")
+def test_what_is_no_history_exits_with_3_and_names_the_first_lines_and_how_many_more(tmp_path: Path) -> None:
+    file = tmp_path / "passwd"
+    file.write_text("root:x:0:0\n" * 28)
 
+    result = check(file)
+
+    why = "JSON is malformed: invalid character (byte 0)"
     assert result.exit_code == 3
-    assert "README.md:1:" in result.stdout
+    assert result.stdout.splitlines() == [
+        *(f"malformed: passwd:{line}: {why}" for line in (1, 2, 3)),
+        "malformed: and 25 more places",
+        f"verdict: unknown, all 26 promises: the history is malformed: passwd:1: {why} (and 27 more)",
+    ]

@@ -1,0 +1,60 @@
+"""`tasklab check` of a directory that holds runs: each is judged, and has a row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from scenarios.errors import WrongUsage
+from scenarios.judge import Judgement
+from scenarios.judging import Question, judge_path
+from tasklab.commands.output import EXIT_UNKNOWN, STYLE_OF_EXIT, console, print_json, worst
+from tasklab.commands.verdict_words import RULING_OF_EXIT, sentence_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One run; without a judgement it could not be judged, and `why` tells."""
+
+    directory: Path
+    judgement: Judgement | None
+    why: str
+
+    @property
+    def exit_code(self) -> int:
+        """Of this run alone."""
+        return EXIT_UNKNOWN if self.judgement is None else self.judgement.exit_code
+
+    def to_json(self) -> dict[str, object]:
+        """For --json: the whole judgement."""
+        said = {"why": self.why} if self.judgement is None else self.judgement.to_json()
+        return {"directory": str(self.directory), **said, "exit_code": self.exit_code}
+
+
+def check_runs(runs: Sequence[Path], question: Question, *, as_json: bool) -> int:
+    """Judge every run, print what came of it; the worst exit code."""
+    rows = [_judged(run, question) for run in runs]
+    code = worst(row.exit_code for row in rows)
+    if as_json:
+        print_json({"runs": [row.to_json() for row in rows], "exit_code": code})
+        return code
+    table = Table(box=None, pad_edge=False)
+    for heading in ("run", "verdict", "why"):
+        table.add_column(heading, justify="left", overflow="fold")
+    for row in rows:
+        ruling = Text(RULING_OF_EXIT[row.exit_code], STYLE_OF_EXIT[row.exit_code])
+        table.add_row(str(row.directory), ruling, row.why)
+    terminal = console()
+    terminal.print(table)
+    terminal.print("\n`tasklab check RUN` has the verdicts, the account and the stories of one")
+    return code
+
+
+def _judged(run: Path, question: Question) -> _Row:
+    try:
+        judgement = judge_path(run, question).judgement
+    except WrongUsage as error:  # one that is damaged must not hide the others
+        return _Row(run, None, f"unknown: {error}")
+    return _Row(run, judgement, sentence_of(judgement))

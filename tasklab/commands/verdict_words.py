@@ -1,0 +1,50 @@
+"""What a judgement comes to, in a sentence each: the verdicts, and the account."""
+
+from typing import TYPE_CHECKING
+
+from scenarios.verdict import Ruling
+from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
+
+if TYPE_CHECKING:
+    from scenarios.account import Account
+    from scenarios.judge import Judgement
+
+RULING_OF_EXIT = {EXIT_HELD: Ruling.HELD, EXIT_BROKEN: Ruling.BROKEN, EXIT_UNKNOWN: Ruling.UNKNOWN}
+
+
+def sentence_of(judgement: "Judgement") -> str:
+    """The last line of a table of verdicts: never greener than what was put to the test."""
+    claimed = len(judgement.verdicts)
+    tested = sum(verdict.exercised for verdict in judgement.verdicts)
+    broken = [verdict.guarantee.value for verdict in judgement.verdicts if verdict.witnesses]
+    code = judgement.exit_code
+    if code == EXIT_BROKEN:
+        return f"{len(broken)} of {_promises(claimed)} broken: {', '.join(broken)}"
+    if code == EXIT_HELD:
+        return f"every claimed promise held: {tested} put to the test" + (
+            f", {claimed - tested} not" if tested < claimed else ""
+        )
+    if not claimed:
+        return "unknown: the system claims no promise, so there was none to judge"
+    why = next((verdict.reason for verdict in judgement.verdicts if verdict.ruling is Ruling.UNKNOWN), "")
+    if is_all_one(judgement):
+        return f"unknown, all {claimed} promises: {why}"
+    return f"unknown: {why or f'none of {_promises(claimed)} was put to the test'}"
+
+
+def is_all_one(judgement: "Judgement") -> bool:
+    """Whether several promises are unknown, all of them for one and the same reason: then a sentence says more than a table."""
+    answers = {(verdict.ruling, verdict.reason) for verdict in judgement.verdicts}
+    return len(judgement.verdicts) > len(answers) == 1 and judgement.verdicts[0].ruling is Ruling.UNKNOWN
+
+
+def account_in_words(account: "Account", *, warm_ups: int) -> str:
+    """The account as a sum; `warm_ups` of its tasks were the lab's own, submitted before the work began."""
+    places = [f"{count} {place.replace('_', ' ')}" for place, count in account.counts.items() if count]
+    own = f" ({account.submitted - warm_ups} and the lab's warm-up)" if warm_ups else ""
+    balance = "" if account.balanced else " — does not balance"
+    return f"{account.submitted} submitted{own} = {' + '.join(places) or '0'}{balance}"
+
+
+def _promises(claimed: int) -> str:
+    return "1 claimed promise" if claimed == 1 else f"{claimed} claimed promises"
