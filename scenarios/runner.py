@@ -234,6 +234,7 @@ def _storm_and_calm(run: Run, driver: Driver, reader: StatusReader, stack: ExitS
     nemesis_at_work = Nemesis(run, run.plan.strikes, run.say)
     run.courses = nemesis_at_work.courses
     supervisor = Supervisor(run.environment, run.processes, run.recorder, nemesis_at_work.holds_down, run.say)
+    run.facts.died = supervisor.died  # which goes on counting until the run is over
     stack.callback(driver.stop)
     stack.callback(reader.stop)
     stack.enter_context(supervisor)

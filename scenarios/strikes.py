@@ -79,6 +79,7 @@ class Course:
     healed_ns: int | None = None
     evidence: str = ""
     problem: str = ""
+    roles: tuple[str, ...] = ()
 
     def facts(self) -> rundir.Strike:
         """For run.json."""
@@ -92,6 +93,7 @@ class Course:
             healed_ns=self.healed_ns,
             evidence=self.evidence,
             problem=self.problem,
+            roles=self.roles,
         )
 
 
@@ -207,6 +209,8 @@ class Nemesis:
         fault = course.fault = _by_role(course.fault, world.processes)
         injection = world.environment.injection(fault, world.services, world.processes)
         course.target = injection.target
+        if isinstance(fault, KillProcess | PauseProcess):
+            course.roles = world.processes[fault.process].spec.roles
         names = {"fault": name_of(fault), "target": course.target}
         course.begun_ns = world.recorder.now_ns()
         world.recorder.record("fault.begin", **names)

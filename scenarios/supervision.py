@@ -28,6 +28,7 @@ class Supervisor:
     """Watches the processes; those that a strike has killed are the strike's to start again. Use `with`.
 
     `problems`: what it could not mend. A system whose processes do not stay up is not a world in which anything can be judged.
+    `died`: by process, how often it has ended by itself.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Supervisor:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
         self.problems: list[str] = []
+        self.died: dict[str, int] = {}
 
     def __enter__(self) -> "Supervisor":
         self._thread.start()
@@ -76,6 +78,7 @@ class Supervisor:
     def _note_death(self, name: str, watched: _Watched) -> None:
         how = f"exit code {watched.process.exit_code()}"
         self._recorder.record("crash", actor=name, detail=how)
+        self.died[name] = self.died.get(name, 0) + 1
         self._say(f"{name} has ended by itself ({how}); see {watched.process.log.name}")
         if watched.restarts == RESTARTS_MAX:
             self._give_up(

@@ -1,6 +1,6 @@
 """A simulated world as a run directory: judged again, reported and compared like any other run."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,6 +44,7 @@ def write_run(world: Simulated, out: Path, *, system: str, repeat: str, steps: S
     facts.phases_ns = dict(world.phases_ns)
     facts.strikes = list(world.strikes)
     facts.problems = list(world.problems)
+    facts.died = Counter(gone.partition(": ")[0] for gone in world.gone)
     facts.steps = list(steps)
     facts.took_s = round(world.virtual_s, 3)
     directory.seal(facts)

@@ -39,14 +39,28 @@ def facts(**more: Any) -> RunFacts:
     return RunFacts(scenario="s", system="s", environment="e", seed=1, repeat="", claims=sorted(CLAIMS), **more)
 
 
-def strike(**times: int) -> Strike:
-    return Strike(fault="process_killed", target="worker-1", when="", **times)
+def strike(fault: str = "process_killed", **more: Any) -> Strike:
+    return Strike(fault=fault, target="worker-1", when="", **more)
+
+
+def steps_of(struck: Strike) -> list[dict[str, Any]]:
+    """What the history says of a strike."""
+    instants = {"begin": struck.begun_ns, "bit": struck.bit_ns, "end": struck.ended_ns, "healed": struck.healed_ns}
+    return [
+        {"t_ns": t_ns, "actor": "lab", "event": f"fault.{step}", "fault": struck.fault, "target": struck.target}
+        for step, t_ns in instants.items()
+        if t_ns is not None
+    ]
+
+
+HEALED = strike(begun_ns=NS_PER_S, bit_ns=NS_PER_S, ended_ns=NS_PER_S, healed_ns=NS_PER_S)
+CRASH = {"t_s": 2.15, "actor": "worker-1", "event": "crash"}
 
 
 def test_a_sound_record_raises_no_doubt() -> None:
-    healed = strike(begun_ns=NS_PER_S, bit_ns=NS_PER_S, ended_ns=NS_PER_S, healed_ns=NS_PER_S)
+    history = history_of(*SOUND, *steps_of(HEALED), CRASH, CRASH)
 
-    assert doubts_of_run(facts(strikes=[healed]), history_of(*SOUND), {}) == []
+    assert doubts_of_run(facts(strikes=[HEALED], died={"worker-1": 1}), history, {}) == []
 
 
 @pytest.mark.parametrize(
@@ -91,7 +105,70 @@ def test_many_tasks_are_one_doubt() -> None:
     ],
 )
 def test_a_strike_that_proves_nothing_is_doubted(struck: Strike, doubt: str) -> None:
-    assert doubts_of_run(facts(strikes=[struck]), history_of(*SOUND), {}) == [doubt]
+    assert doubts_of_run(facts(strikes=[struck]), history_of(*SOUND, *steps_of(struck)), {}) == [doubt]
+
+
+WORKER = msgspec.structs.replace(HEALED, roles=("worker",))
+
+
+@pytest.mark.parametrize("fault", ["process_killed", "process_paused"])
+def test_a_struck_worker_that_was_never_seen_at_work_is_doubted(fault: str) -> None:
+    """Another process may have done all the work: the one that was struck is told of by the lab alone."""
+    struck = msgspec.structs.replace(WORKER, fault=fault)
+    history = history_of(*SOUND, *steps_of(struck), CRASH, CRASH | {"event": "restart"})
+
+    doubts = doubts_of_run(
+        facts(strikes=[struck]), history, {"history.worker-10.7.jsonl": 9, "history.worker-1.8.jsonl": 0}
+    )
+
+    assert doubts == [f"fault {fault} struck worker-1, of which nothing was ever seen"]
+
+
+@pytest.mark.parametrize(
+    ("struck", "events", "sizes"),
+    [
+        pytest.param(WORKER, [SOUND[2] | {"actor": "worker-1"}], {}, id="seen"),
+        pytest.param(WORKER, [], {"history.worker-1.77.jsonl": 9}, id="seen in what was sieved out"),
+        pytest.param(msgspec.structs.replace(WORKER, roles=("api", "relay")), [], {}, id="runs no handlers"),
+        pytest.param(msgspec.structs.replace(WORKER, fault="network_degraded"), [], {}, id="struck at its link"),
+    ],
+)
+def test_a_struck_process_that_was_seen_or_need_not_be_is_not_doubted(
+    struck: Strike, events: list[dict[str, Any]], sizes: dict[str, int]
+) -> None:
+    history = history_of(*SOUND, *events, *steps_of(struck))
+
+    assert doubts_of_run(facts(strikes=[struck]), history, sizes) == []
+
+
+def test_faults_of_which_run_and_history_say_different_things_are_doubted() -> None:
+    steps = steps_of(HEALED)
+
+    unhealed = doubts_of_run(facts(strikes=[HEALED]), history_of(*SOUND, *steps[:3]), {})
+    unknown = doubts_of_run(facts(), history_of(*SOUND, *steps[:2]), {})
+    other = doubts_of_run(facts(strikes=[HEALED]), history_of(*SOUND, *({**step, "fault": "x"} for step in steps)), {})
+
+    assert unhealed == ["fault process_killed on worker-1 healed 1 times in run.json, 0 times in the history"]
+    assert unknown == [
+        f"fault process_killed on worker-1 {what} 0 times in run.json, 1 times in the history"
+        for what in ("began", "bit")
+    ]
+    assert len(other) == 8
+
+
+@pytest.mark.parametrize(
+    ("died", "doubts"),
+    [
+        ({}, ["worker-1 crashed 2 times in the history, and the lab saw 1"]),
+        ({"worker-1": 1}, []),
+        ({"worker-1": 1, "api": 1}, ["api crashed 0 times in the history, and the lab saw 1"]),
+        (None, []),  # an earlier version did not count
+    ],
+)
+def test_a_crash_that_the_lab_did_not_see_is_doubted(died: dict[str, int] | None, doubts: list[str]) -> None:
+    history = history_of(*SOUND, *steps_of(HEALED), CRASH, CRASH)
+
+    assert doubts_of_run(facts(strikes=[HEALED], died=died), history, {}) == doubts
 
 
 def test_with_a_doubt_nothing_is_held_and_what_is_proven_is_broken() -> None:

@@ -137,7 +137,7 @@ def test_a_strike_goes_from_its_beginning_to_its_healing_and_the_history_tells_e
 def test_a_role_names_the_first_process_that_plays_it(make_world: MakeWorld) -> None:
     (course,) = strike_all(make_world(), Strike(KillProcess("worker"), AtStart()))
 
-    assert course.target == "worker-1"
+    assert (course.target, course.facts().roles) == ("worker-1", ("worker",))
 
 
 def test_a_strike_whose_moment_never_came_has_missed_and_touched_nothing(make_world: MakeWorld) -> None:

@@ -70,6 +70,7 @@ def test_a_process_that_ends_by_itself_is_started_again_once_and_both_are_in_the
     assert events.seen == ["crash", "restart"]
     assert process.alive
     assert supervisor.problems == []
+    assert supervisor.died == {"worker-1": 1}
 
 
 def test_it_waits_before_it_starts_a_process_again() -> None:
@@ -98,7 +99,7 @@ def test_a_process_that_never_stays_up_is_given_up_with_a_problem_and_no_invente
 
     look_often(supervisor, 100)
 
-    assert events.seen.count("crash") == RESTARTS_MAX + 1
+    assert events.seen.count("crash") == supervisor.died["worker-1"] == RESTARTS_MAX + 1
     assert events.seen.count("restart") == RESTARTS_MAX
     assert len(supervisor.problems) == 1
     assert "worker-1 has ended by itself 11 times (exit code 7)" in supervisor.problems[0]
