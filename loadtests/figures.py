@@ -51,6 +51,11 @@ def is_as_planned(figures: LoadFigures) -> bool:
     return figures.on_time >= ON_TIME_SHARE_MIN * figures.planned
 
 
+def kept_up(figures: LoadFigures) -> bool:
+    """Whether no more was open when the load ended than comes in within a second."""
+    return figures.backlog <= figures.planned_per_s
+
+
 def lag_s(line: Line) -> float:
     """How late a submission was sent."""
     return (line.t_ns - line.planned_ns) / NS_PER_S

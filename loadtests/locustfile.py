@@ -22,6 +22,7 @@ from loadtests.reliability import TAB, TAB_KEY, TABLE, rows
 from scenarios.http_answers import HttpAnswer
 
 FIGURES_PATH = "/stats/requests"
+LOOPBACK = "127.0.0.1"
 
 
 class Schedule(User):
@@ -61,6 +62,8 @@ def _add_options(parser: LocustArgumentParser) -> None:
     add("--seed", type=int, default=0, help="decides how long each task works", **kept)
     add("--directory", type=Path, default=Path(), help="where the history of submissions goes", **kept)
     add("--t0-ns", type=int, default=None, help="when the run began, on the monotonic clock; default: now", **kept)
+    # Locust's own default is every address of the machine, and its page starts loads for whoever opens it.
+    parser.set_defaults(web_host=LOOPBACK)
 
 
 def _prepare(environment: Environment, **_: object) -> None:

@@ -67,7 +67,7 @@ def load(
 ) -> None:
     """Load a system at a steady rate, whatever it answers, and judge what became of every task.
 
-    Example: tasklab load --rate 200 --duration 20 --fault broker_killed
+    Example: tasklab load --rate 100 --duration 40 --fault broker_killed
     """
     if (autostart or web_port is not None) and not web:
         fail("--autostart and --web-port go with --web", EXIT_USAGE)
@@ -100,7 +100,7 @@ def load(
         _print_json(judged, figures)
     else:
         print_judged(judged)
-        _print_figures(figures)
+        print_figures(figures)
     raise typer.Exit(judged.exit_code)
 
 
@@ -189,10 +189,11 @@ def _print_json(judged: JudgedRun, figures: "LoadFigures") -> None:
     print_json(document)
 
 
-def _print_figures(figures: "LoadFigures") -> None:
+def print_figures(figures: "LoadFigures") -> None:
     """How the load was answered, as a table: times in milliseconds, from the instant at which a submission was due."""
     from rich.table import Table
-    from rich.text import Text
+
+    from loadtests.figures import kept_up
 
     terminal = console()
     table = Table(title="ms since a submission was due", title_justify="left", expand=False)
@@ -203,7 +204,18 @@ def _print_figures(figures: "LoadFigures") -> None:
     terminal.print(table)
     sent = f"{figures.sent} of {figures.planned} sent, {figures.offered_per_s:g}/s of {figures.planned_per_s:g}/s"
     answered = f"{figures.acknowledged} acknowledged, {figures.refused} refused, {figures.unknown} unknown"
-    terminal.print(Text(f"load:    {sent}; {answered}; {figures.backlog} open at its end"))
+    terminal.print(f"load:    {sent}; {answered}; {figures.backlog} open at its end")
+    if not kept_up(figures):
+        terminal.print(f"         {_overload(figures)}", style="yellow")
+
+
+def _overload(figures: "LoadFigures") -> str:
+    after = (
+        f"{figures.without_effect} of them never had an effect"
+        if figures.without_effect
+        else f"caught up {figures.caught_up_s:.1f} s later"
+    )
+    return f"it did not keep up: {figures.backlog} of {figures.sent} open when the load ended; {after}"
 
 
 def _in_ms(times: "Percentiles | None") -> list[str]:

@@ -1,17 +1,22 @@
 """`tasklab load` without any service, run as a user runs it: an ordinary run, an honest generator, nothing left behind."""
 
 import signal
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 from load_faults import FROZEN_S
 from loads import Lab, left_of, load
 
+from chaos.ports import PortLease, is_refused
 from loadtests.figures import percentiles
 from loadtests.handing_over import HISTORY_FILE, decode_line
 from reports.series import series_of
 from scenarios.history import NS_PER_S
 from scenarios.judging import judge_path
+from tasklab.commands.load_driver import LOCUSTFILE
 
 EMBEDDED = ("--environment", "embedded", "--seed", "3")
 
@@ -113,3 +118,18 @@ def test_a_lab_that_is_killed_takes_its_generator_with_it(tmp_path: Path) -> Non
 
     assert lab.end().exit_code == -signal.SIGKILL
     generator.wait(timeout=10)
+
+
+def test_locusts_page_without_the_lab_is_for_this_machine_alone(tmp_path: Path) -> None:
+    with closing(PortLease()) as ports:
+        port = ports.claim()
+        command = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--web-port", str(port)]
+        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as locust:
+            try:
+                while is_refused("127.0.0.1", port):
+                    assert locust.poll() is None
+                elsewhere = is_refused("127.0.0.2", port)  # whoever binds every address answers here, too
+            finally:
+                locust.terminate()
+
+    assert elsewhere

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from typer.testing import CliRunner, Result
 
+from scenarios.rundir import LoadFigures, Percentiles
 from tasklab.__main__ import app
 from tasklab.commands import load as command
 
@@ -66,3 +67,38 @@ def test_a_port_that_is_taken_is_exit_code_3_and_named(taken_port: int) -> None:
 
     assert result.exit_code == 3
     assert f"port {taken_port} is taken" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("backlog", "without_effect", "said"),
+    [
+        (200, 0, []),
+        (2325, 0, ["it did not keep up: 2325 of 4000 open when the load ended; caught up 12.0 s later"]),
+        (2325, 7, ["it did not keep up: 2325 of 4000 open when the load ended; 7 of them never had an effect"]),
+    ],
+)
+def test_a_system_that_did_not_keep_up_is_told_so_in_a_sentence(
+    backlog: int, without_effect: int, said: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = LoadFigures(
+        planned=4000,
+        sent=4000,
+        on_time=4000,
+        acknowledged=4000,
+        refused=0,
+        unknown=0,
+        planned_per_s=200,
+        offered_per_s=200.0,
+        latest_s=0.0,
+        answers=Percentiles(0.01, 0.02, 0.03, 0.04),
+        effects=Percentiles(6.0, 11.0, 12.0, 12.1),
+        without_effect=without_effect,
+        backlog=backlog,
+        caught_up_s=12.0,
+    )
+
+    command.print_figures(figures)
+
+    lines = capsys.readouterr().out.splitlines()
+    last = next(number for number, line in enumerate(lines) if line.startswith("load:"))
+    assert [line.strip() for line in lines[last + 1 :]] == said

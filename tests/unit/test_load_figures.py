@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadtests.arrivals import LoadPlan
-from loadtests.figures import figures_of, is_as_planned, percentiles
+from loadtests.figures import figures_of, is_as_planned, kept_up, percentiles
 from loadtests.handing_over import HISTORY_FILE
 from scenarios.rundir import LoadFigures, Percentiles
 
@@ -69,6 +69,17 @@ def test_a_load_as_planned_and_everything_done(tmp_path: Path) -> None:
         caught_up_s=-0.06,
     )
     assert is_as_planned(found)
+
+
+@pytest.mark.parametrize(("done", "is_kept_up"), [(10, True), (9, False)])
+def test_a_system_kept_up_if_no_more_was_open_than_comes_in_within_a_second(
+    done: int, is_kept_up: bool, tmp_path: Path
+) -> None:
+    found = figures(
+        tmp_path, [sent(number) for number in range(1, 21)], [effect(number, 1) for number in range(1, done + 1)]
+    )
+
+    assert kept_up(found) is is_kept_up
 
 
 def test_times_count_from_the_planned_instant_not_from_when_a_late_generator_sent(tmp_path: Path) -> None:
