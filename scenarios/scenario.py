@@ -59,7 +59,7 @@ class LeaderAtWork:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """When `count` effects were accepted; nobody is held up."""
+    """When `count` effects of the run were accepted, the warm-up's apart; nobody is held up."""
 
     count: int | Between[int]
 

@@ -108,6 +108,7 @@ class Nemesis:
         self._bitten = [threading.Event() for _ in strikes]
         self.courses = [Course(strike, strike.fault) for strike in strikes]
         self._gates: list[Gate | None] = []
+        self._effects_before = 0
         self._threads = [
             threading.Thread(target=self._run, args=(number,), name=f"strike {number + 1}", daemon=True)
             for number in range(len(strikes))
@@ -116,6 +117,7 @@ class Nemesis:
     def __enter__(self) -> "Nemesis":
         # Only now: what came to a point before the storm must neither be caught nor be counted.
         self._gates = [self._arm(course.strike.when) for course in self.courses]
+        self._effects_before = self._world.outside.count("effect")
         for thread in self._threads:
             thread.start()
         return self
@@ -187,7 +189,8 @@ class Nemesis:
             course.subject = gate.subject
             course.fault = _aimed(course.fault, gate.actor)
         elif isinstance(when, Effects):
-            self._await(lambda: self._world.outside.count("effect") >= drawn(when.count), course)
+            count = self._effects_before + drawn(when.count)
+            self._await(lambda: self._world.outside.count("effect") >= count, course)
         elif isinstance(when, PreviousBit):
             assert number > 0, "the first strike has none before it"
             self._await(lambda: self._bitten[number - 1].is_set(), course)

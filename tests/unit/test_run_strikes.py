@@ -149,6 +149,20 @@ def test_a_strike_whose_moment_never_came_has_missed_and_touched_nothing(make_wo
     assert (world.injections, world.recorder.seen) == ([], [])
 
 
+def test_effects_are_counted_from_when_the_storm_begins(make_world: MakeWorld) -> None:
+    """The warm-up has had one by then: a scenario means its own tasks."""
+    world = make_world()
+    world.outside.answer(Request(op="effect", actor="worker-1", task="warm-up"))
+
+    (missed,) = strike_all(world, Strike(KillService("mysql"), Effects(1)))
+    with nemesis_of(world, [Strike(KillService("mysql"), Effects(1))]) as nemesis:
+        world.outside.answer(Request(op="effect", actor="worker-1", task="task-1"))
+        join_all(nemesis)
+
+    assert missed.problem.endswith("its moment never came: 1 effects were accepted")
+    assert nemesis.problems() == []
+
+
 def test_a_fault_that_does_not_bite_is_lifted_and_is_a_problem(make_world: MakeWorld) -> None:
     world = make_world(bites=lambda: False)
     with nemesis_of(world, [Strike(KillService("mysql"), AtStart())]) as nemesis:
