@@ -80,7 +80,6 @@ def test_a_client_that_cannot_be_made_is_a_problem_of_the_run() -> None:
         raise RunFailed("no client today")
 
     before = threading.enumerate()  # other tests may have left threads of their own
-    others = set(threading.enumerate())
     submissions = Submissions(Events())  # type: ignore[arg-type]
     clients = Clients(make, submissions, [Arrival(0.0, SUBMIT)], 2)
     reader = StatusReader(make, submissions, Events())  # type: ignore[arg-type]
