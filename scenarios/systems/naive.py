@@ -21,7 +21,7 @@ LISTS = {"SUCCEEDED": "done", "FAILED": "dead"}
 
 @dataclass(frozen=True, slots=True)
 class Naive:
-    """The plug-in."""
+    """The example code of design documents, taken literally: no outbox, no lease, no retry."""
 
     name: str = "naive"
     needs: frozenset[ServiceName] = frozenset({"mysql", "redis", "rabbitmq"})

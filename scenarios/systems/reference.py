@@ -76,7 +76,10 @@ CLAIMS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The plug-in; `settings` are those of every process, but for its addresses and its name."""
+    """The task system that comes with the lab: facts in MySQL, fast state in Redis, delivery by RabbitMQ.
+
+    `settings` are those of every process, but for its addresses and its name.
+    """
 
     name: str = "reference"
     settings: Settings = LAB

@@ -42,24 +42,22 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
 
 
 def _print(rows: list[tuple[str, str, str, str]], missing: list[str]) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("program", "used for", "where", "version"):
-        table.add_column(heading, overflow="fold", no_wrap=heading == "where")
-    for name, used_for, path, version in rows:
-        absent = "missing, optional" if name == OPTIONAL else "missing"
-        table.add_row(name, used_for, Text(path or absent, style="" if path else "yellow"), version)
+    headed = [("program", "used for", "where", "version"), *rows]
+    name_width, purpose_width, version_width = (max(len(row[column]) for row in headed) for column in (0, 1, 3))
     terminal = console()
-    terminal.print(table)
+    for name, used_for, path, version in headed:
+        absent = "missing, optional" if name == OPTIONAL else "missing"
+        line = Text(f"{name:<{name_width}}  {used_for:<{purpose_width}}  {version:<{version_width}}  ")
+        terminal.print(
+            line.append(path or absent, style="" if path else "yellow")
+        )  # last, for a path is as long as it is
     if missing:
         terminal.print(
-            Text(
-                f"\nmissing: {', '.join(missing)}; `{MEND}` brings it (Debian packages with root or sudo, Toxiproxy by go install)"
-            )
+            f"\nmissing: {', '.join(missing)}; `{MEND}` brings it (Debian packages with root or sudo, Toxiproxy by go install)"
         )
-        terminal.print(Text("without it: `--environment embedded` needs no server at all"))
+        terminal.print("without it: `--environment embedded` needs no server at all")
     else:
         terminal.print("\nnothing is missing")
 

@@ -48,8 +48,9 @@ def _systems() -> list[tuple[str, str]]:
     entries = []
     for name in system_names():
         system = find_system(name)
+        says = (type(system).__doc__ or "").strip().split("\n")[0]
         needs = ", ".join(sorted(system.needs)) or "nothing"
-        entries.append((name, f"needs {needs}; claims {len(system.claims)} promises"))
+        entries.append((name, f"{says} Needs {needs}; claims {len(system.claims)} promises."))
     return entries
 
 

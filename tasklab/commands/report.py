@@ -1,5 +1,6 @@
 """`tasklab report`: run directories → one HTML file."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +23,9 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE", help="Where to write; else report.html, in the run or (of several runs) here."
+            "--out",
+            metavar="FILE",
+            help="Where to write; else report.html in the run, of several in the directory that holds them.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Say what was written as JSON.")] = False,
@@ -38,7 +41,7 @@ def report(
 
     with explained():
         sections = sections_of(run_directories)
-        file = out or (sections[0].run.path if len(sections) == 1 else Path()) / REPORT_FILE
+        file = out or _place_of([section.run.path for section in sections]) / REPORT_FILE
         try:
             write_whole(file, render(sections).encode("utf-8", errors="replace"))
         except OSError as error:
@@ -49,6 +52,17 @@ def report(
         for section in sections:
             typer.echo(f"{section.overall.ruling}: {section.overall.sentence}")
         typer.echo(file)
+
+
+def _place_of(runs: Sequence[Path]) -> Path:
+    """The run; of several the innermost directory that holds them all, or this one where they have none but the root in common."""
+    if len(runs) == 1:
+        return runs[0]
+    common = Path(os.path.commonpath([run.resolve() for run in runs]))
+    here = Path.cwd()
+    if common == Path(common.anchor):
+        return Path()
+    return common.relative_to(here) if common.is_relative_to(here) else common
 
 
 def _print_json(file: Path, sections: Sequence["Section"]) -> None:

@@ -73,6 +73,10 @@ def test_a_plug_in_that_raises_makes_the_run_unknown_and_is_named(tmp_path: Path
     [
         (["run", "broker_kiled"], "there is no scenario 'broker_kiled'; did you mean broker_killed"),
         (["run", "broker_killed", "--system", "refernce"], "there is no system 'refernce'; did you mean reference?"),
+        (
+            ["run", "broker_killed", "--system", "key_per_atempt"],
+            "no system 'key_per_atempt'; did you mean key_per_attempt?",
+        ),
         (["run", "broker_killed", "--seed", "seven"], "should be a valid integer"),
         (["run", "broker_killed", "--environment", "locall"], "'locall' is not one of"),
         (["run", "broker_killed", "--sead", "7"], "No such option"),

@@ -58,6 +58,18 @@ def test_a_machine_that_has_everything_is_told_so(monkeypatch: pytest.MonkeyPatc
     assert "/opt/redis-server" in result.stdout
 
 
+def test_a_long_path_comes_out_in_one_piece_on_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    path = "/opt/" + "x" * 100
+
+    doctor._print([("chromium", "the tests of the report", path, "1.0")], [])
+
+    assert f"chromium  the tests of the report  1.0      {path}" in capsys.readouterr().out.splitlines()
+
+
 def test_what_is_missing_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     result = examine(monkeypatch, missing={"epmd", "redis-server"})
 

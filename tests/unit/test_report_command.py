@@ -45,6 +45,20 @@ def test_the_report_of_several_runs_goes_where_it_is_told(app: typer.Typer, tmp_
     ]
 
 
+@pytest.mark.parametrize("arguments", [["runs"], ["runs/a", "runs/deep/b"], ["{}/runs"]])
+def test_the_report_of_several_runs_goes_into_the_directory_that_holds_them(
+    app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    samples.held(tmp_path / "runs" / "a")
+    samples.broken(tmp_path / "runs" / "deep" / "b")
+    monkeypatch.chdir(tmp_path)
+
+    result = CliRunner().invoke(app, [argument.replace("{}", str(tmp_path)) for argument in arguments])
+
+    assert (result.exit_code, result.output.splitlines()[-1]) == (0, "runs/report.html")
+    assert [file.name for file in tmp_path.iterdir()] == ["runs"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

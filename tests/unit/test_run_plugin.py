@@ -15,6 +15,7 @@ from scenarios.plugin import GuardedClient, answered
 from scenarios.status_reader import StatusReader
 from scenarios.submissions import Submissions
 from scenarios.system import Account, Handlers, Outcome, Submit
+from scenarios.systems.mutants.catalogue import find_mutant
 
 SUBMIT = Submit("a", {"task": "a"})
 
@@ -105,3 +106,7 @@ def test_a_claim_that_is_no_promise_is_found_before_anything_is_run(monkeypatch:
 def test_a_name_that_resembles_none_says_where_all_are() -> None:
     with pytest.raises(UnknownName, match="`tasklab list systems` names all"):
         find_system("zzzz")
+
+
+def test_a_mutant_is_found_by_the_name_that_reports_give_it() -> None:
+    assert find_system("key_per_attempt") is find_mutant("key_per_attempt")

@@ -25,7 +25,7 @@ HOME = Path(__file__).parents[1]
 
 
 class Acme:
-    """The plug-in."""
+    """A task queue on one SQLite file, with one worker."""
 
     name = "acme"
     needs: frozenset[ServiceName] = frozenset()  # no server: a file is all it has
