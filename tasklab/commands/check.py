@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, explained, print_json
+from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, explained, harmless, print_json
 
 if TYPE_CHECKING:
     from scenarios.guarantees import Guarantee
@@ -204,8 +204,7 @@ def _check_cases(file: Path, history_format: HistoryFormat, as_json: bool) -> in
         print_json({"cases": len(judged), "differences": msgspec.to_builtins(found)})
     else:
         for one in found:
-            typer.echo(
-                f"{one.case}: {one.promise}: expected {dict(one.expected)}, is {dict(one.actual)} ({one.reason})"
-            )
+            said = f"{one.case}: {one.promise}: expected {dict(one.expected)}, is {dict(one.actual)} ({one.reason})"
+            typer.echo(harmless(said))
         typer.echo(f"{len(judged)} cases, {len(found)} differences")
     return EXIT_BROKEN if found else EXIT_HELD

@@ -35,7 +35,9 @@ def print_journey(judged: Judged, witness: str, *, as_json: bool) -> None:
     history = judged.recorded.history
     journey = journeys(history, [witness])[witness]
     if not journey.steps:
-        raise WrongUsage(f"the history says nothing of {witness!r}; {_some_names(witness, list(history.tasks))}")
+        raise WrongUsage(
+            f"the history says nothing of {witness!r}; {_some_names(witness, list(history.tasks), unnamed=judged.ordinary.tasks)}"
+        )
     if as_json:
         steps = msgspec.to_builtins(journey.steps)
         print_json({"witness": witness, "journey": steps, "left_out": journey.left_out})
@@ -45,11 +47,12 @@ def print_journey(judged: Judged, witness: str, *, as_json: bool) -> None:
         terminal.print(line)
 
 
-def _some_names(witness: str, tasks: Sequence[str]) -> str:
+def _some_names(witness: str, tasks: Sequence[str], *, unnamed: int) -> str:
+    """Tasks that there are; `unnamed` more were only counted."""
     if not tasks:
-        return "nor of any other task"
+        return f"there are {unnamed} others" if unnamed else "nor of any other task"
     named = nearest(witness, tasks) or tasks[:NAMES_TOLD]
-    rest = len(tasks) - len(named)
+    rest = len(tasks) - len(named) + unnamed
     return f"there is {', '.join(map(repr, named))}" + (f", and {rest} more" if rest else "")
 
 

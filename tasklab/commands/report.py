@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_USAGE, explained, fail, print_json
+from tasklab.commands.output import EXIT_USAGE, explained, fail, harmless, print_json
 
 if TYPE_CHECKING:
     from reports.build import Section
@@ -50,7 +50,7 @@ def report(
         _print_json(file, sections)
     else:
         for section in sections:
-            typer.echo(f"{section.overall.ruling}: {section.overall.sentence}")
+            typer.echo(harmless(f"{section.overall.ruling}: {section.overall.sentence}"))
         typer.echo(file)
 
 
