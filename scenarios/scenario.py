@@ -64,11 +64,16 @@ class Effects:
     count: int | Between[int]
 
 
+ACKNOWLEDGED_WITHIN_S = 5.0
+"""A system that acknowledges nothing while it is struck is not waited for any longer, and struck all the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class PreviousBit:
-    """When the strike before this one has bitten, and `wait_s` have passed."""
+    """When the strike before this one has bitten, `wait_s` have passed, and `acknowledged` submissions were acknowledged since."""
 
     wait_s: float | Between[float]
+    acknowledged: int = 0
 
 
 Trigger = AtStart | AttemptBegun | EffectAccepted | LeaderAtWork | Effects | PreviousBit

@@ -20,6 +20,7 @@ from chaos.faults import (
 from scenarios import rundir
 from scenarios.outside import Gate, OutsideServer, Point
 from scenarios.scenario import (
+    ACKNOWLEDGED_WITHIN_S,
     AtStart,
     AttemptBegun,
     EffectAccepted,
@@ -31,6 +32,7 @@ from scenarios.scenario import (
     UntilNextBites,
     drawn,
 )
+from scenarios.submissions import Submissions
 from tasklab.tasklab_probe import Recorder
 
 BITE_TIMEOUT_S = 20.0
@@ -61,13 +63,17 @@ class World(Protocol):
         """Whose gates catch processes."""
 
     @property
+    def submissions(self) -> Submissions:
+        """What was acknowledged."""
+
+    @property
     def recorder(self) -> Recorder:
         """Of the lab."""
 
 
 @dataclass(slots=True)
 class Course:
-    """How one strike goes; written by its thread, read by others when it is over."""
+    """How one strike goes; written by its thread, read by others when it is over. `acknowledged`: how much was when it bit."""
 
     strike: Strike
     fault: Fault
@@ -75,6 +81,7 @@ class Course:
     subject: str = ""
     begun_ns: int | None = None
     bit_ns: int | None = None
+    acknowledged: int = 0
     ended_ns: int | None = None
     healed_ns: int | None = None
     evidence: str = ""
@@ -194,9 +201,11 @@ class Nemesis:
         elif isinstance(when, PreviousBit):
             assert number > 0, "the first strike has none before it"
             self._await(lambda: self._bitten[number - 1].is_set(), course)
-            if self.courses[number - 1].problem:
+            before = self.courses[number - 1]
+            if before.problem:
                 raise FaultDidNotBite(name_of(course.fault), course.target, "the strike before it did not bite")
             self._rest(drawn(when.wait_s))
+            self._await_acknowledged(before.acknowledged + when.acknowledged)
         else:
             assert isinstance(when, AtStart), when
 
@@ -206,6 +215,12 @@ class Nemesis:
                 raise FaultDidNotBite(
                     name_of(course.fault), course.target, f"its moment never came: {describe(course.strike.when)}"
                 )
+
+    def _await_acknowledged(self, count: int) -> None:
+        """Bounded: a system that blocks its clients while it is struck has not evaded the next strike."""
+        for _ in range(round(ACKNOWLEDGED_WITHIN_S / LOOK_S)):
+            if self._world.submissions.acknowledged >= count or self._give_up.wait(LOOK_S):
+                return
 
     def _strike(self, number: int, course: Course) -> Injection:
         world = self._world
@@ -224,6 +239,7 @@ class Nemesis:
             injection.end()
             raise
         course.bit_ns = world.recorder.now_ns()
+        course.acknowledged = world.submissions.acknowledged
         if isinstance(fault, KillProcess):
             world.recorder.record("crash", actor=course.target)
         world.recorder.record("fault.bit", **names, detail=course.evidence)
@@ -300,5 +316,6 @@ def describe(when: Trigger) -> str:
             return f"the leader is at work for time {nth}"
         case Effects(count):
             return f"{count} effects were accepted"
-        case PreviousBit(wait_s):
-            return f"{wait_s} s after the strike before it bit"
+        case PreviousBit(wait_s, acknowledged):
+            since = f", and {acknowledged} submissions were acknowledged since" if acknowledged else ""
+            return f"{wait_s} s after the strike before it bit{since}"

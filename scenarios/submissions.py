@@ -17,6 +17,7 @@ class Submissions:
         self._ids: dict[str, str] = {}
         self._outcomes: dict[str, str] = {}
         self._planted: set[str] = set()
+        self._acknowledged = 0
         self.last_detail = ""
 
     def submit(self, client: Client, submit: Submit, actor: str) -> Outcome:
@@ -34,6 +35,7 @@ class Submissions:
         """Take in how a submission ended that was recorded elsewhere."""
         with self._lock:
             self._outcomes[task] = outcome.kind
+            self._acknowledged += outcome.kind == "ok"
             self.last_detail = outcome.detail or ""
             if outcome.id is not None:
                 self._ids[task] = outcome.id
@@ -43,6 +45,12 @@ class Submissions:
         """The system's id of every task that was answered with one, in the order of the answers."""
         with self._lock:
             return dict(self._ids)
+
+    @property
+    def acknowledged(self) -> int:
+        """How many were by now, every one of a task that was submitted twice."""
+        with self._lock:
+            return self._acknowledged
 
     @property
     def planted(self) -> frozenset[str]:

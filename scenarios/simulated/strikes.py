@@ -11,13 +11,21 @@ from chaos.simulation.scheduler import Waiters
 from chaos.simulation.world import World
 from scenarios import rundir
 from scenarios.outside import Point
-from scenarios.scenario import AtStart, AttemptBegun, EffectAccepted, Effects, LeaderAtWork, PreviousBit
+from scenarios.scenario import (
+    ACKNOWLEDGED_WITHIN_S,
+    AtStart,
+    AttemptBegun,
+    EffectAccepted,
+    Effects,
+    LeaderAtWork,
+    PreviousBit,
+)
 from scenarios.simulated.coverage import PHASE_OF_POINT, Coverage
 from scenarios.simulated.faults import CannotStrike, Injection, injection
 from scenarios.simulated.outside import Gate, SimulatedOutside
 from scenarios.simulated.plan import PlannedStrike, fault_of, trigger_of
 from scenarios.simulated.record import EventList
-from scenarios.strikes import describe
+from scenarios.strikes import LOOK_S, describe
 
 _POINTS: Mapping[type, Point] = {AttemptBegun: "attempt", EffectAccepted: "effect", LeaderAtWork: "leader"}
 
@@ -153,7 +161,9 @@ class Nemesis:
             self._await(lambda: before.bit_ns is not None or before.is_over, before.bitten, course)
             if before.bit_ns is None:
                 raise _Missed("the strike before it did not bite")
+            count = self._acknowledged() + trigger.acknowledged
             world.scheduler.rest(ns(float(trigger.wait_s)))  # type: ignore[arg-type]
+            self._await_acknowledged(count)
         else:
             assert isinstance(trigger, AtStart), trigger
 
@@ -162,6 +172,16 @@ class Nemesis:
             if self._given_up:
                 raise _Missed(f"its moment never came: {when_words(course.planned)}")
             self._world.scheduler.wait(news)
+
+    def _acknowledged(self) -> int:
+        return sum(event.event == "submit.ok" for event in self._events.events)
+
+    def _await_acknowledged(self, count: int) -> None:
+        """As scenarios.strikes: bounded."""
+        for _ in range(round(ACKNOWLEDGED_WITHIN_S / LOOK_S)):
+            if self._given_up or self._acknowledged() >= count:
+                return
+            self._world.scheduler.rest(ns(LOOK_S))
 
     def _begin(self, course: Course, fault: Injection) -> None:
         """Its span begins when it does, or, if it lies in wait, when it bites: what comes before is no fault."""

@@ -124,6 +124,15 @@ def test_a_gate_counts_from_when_it_was_armed(outside: OutsideServer) -> None:
     assert gate.subject == "second"
 
 
+def test_only_what_was_acknowledged_counts_as_acknowledged() -> None:
+    submissions = Submissions(None)  # type: ignore[arg-type]
+
+    for task, kind in (("a", "ok"), ("b", "info"), ("c", "fail"), ("b", "ok")):
+        submissions.note(task, Outcome(kind))  # type: ignore[arg-type]
+
+    assert submissions.acknowledged == 2
+
+
 class Clock:
     """A clock that only sleeping moves."""
 

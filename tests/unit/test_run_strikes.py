@@ -14,6 +14,7 @@ from chaos.faults import Fault, KillProcess, KillService, PauseProcess, SwallowA
 from scenarios.outside import OutsideServer, Request
 from scenarios.scenario import AtStart, EffectAccepted, Effects, PreviousBit, Strike, UntilNextBites
 from scenarios.strikes import Course, Nemesis
+from scenarios.submissions import Submissions
 from tasklab.tasklab_probe import Recorder
 
 FOR_EVER_S = 3600.0
@@ -78,6 +79,7 @@ class FakeWorld:
         self.processes = {name: FakeProcess(ProcessSpec(name, "worker", ["x"])) for name in ("worker-1", "worker-2")}
         self.outside = OutsideServer(Recorder(str(directory / "outside.jsonl"), "outside", 0))
         self.recorder = Events()
+        self.submissions = Submissions(self.recorder)  # type: ignore[arg-type]
         self.injections: list[FakeInjection] = []
         self._bites = bites
         self._heals = heals
@@ -225,6 +227,50 @@ def test_a_strike_after_one_that_did_not_bite_does_not_begin(make_world: MakeWor
 
     assert nemesis.courses[1].problem.endswith("the strike before it did not bite")
     assert [injection.target for injection in world.injections] == ["redis"]
+
+
+class Acknowledging:
+    """Submissions of which one more is acknowledged whenever they are looked at."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    @property
+    def acknowledged(self) -> int:
+        self.looks += 1
+        return self.looks
+
+
+def test_a_strike_waits_for_acknowledgements_since_the_one_before_bit(make_world: MakeWorld) -> None:
+    looks_at_bite: list[int] = []
+
+    def bites() -> bool:
+        looks_at_bite.append(submissions.looks)
+        return True
+
+    world, submissions = make_world(bites=bites), Acknowledging()
+    world.submissions = submissions  # type: ignore[assignment]
+    strikes = [Strike(KillService("redis"), AtStart()), Strike(KillService("mysql"), PreviousBit(0.0, acknowledged=2))]
+
+    with nemesis_of(world, strikes) as nemesis:
+        join_all(nemesis)
+
+    assert looks_at_bite == [0, 3]
+    assert nemesis.courses[1].facts().when.endswith("bit, and 2 submissions were acknowledged since")
+
+
+def test_a_system_that_acknowledges_nothing_is_struck_all_the_same(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scenarios.strikes.ACKNOWLEDGED_WITHIN_S", 0.05)
+    world = make_world()
+    strikes = [Strike(KillService("redis"), AtStart()), Strike(KillService("mysql"), PreviousBit(0.0, acknowledged=2))]
+
+    with nemesis_of(world, strikes) as nemesis:
+        join_all(nemesis)
+
+    assert [injection.target for injection in world.injections] == ["redis", "mysql"]
+    assert nemesis.problems() == []
 
 
 def test_a_strike_lasts_until_the_next_one_bites(make_world: MakeWorld) -> None:
