@@ -78,6 +78,8 @@ DONE = final(done=["A"])
                               "3 lab fault.healed - fault=kill target=broker", *AGAIN, DONE], id="broker fault between"),
         pytest.param("held", [*RAN, "2 lab fault.begin - fault=kill target=rabbitmq", "2 lab fault.bit - fault=kill target=rabbitmq",
                               *AGAIN, DONE], id="open fault"),
+        pytest.param("held", [*RAN, "2 lab fault.begin - fault=network_degraded target=relay-to-rabbitmq", "2 lab fault.bit - fault=network_degraded "
+                              "target=relay-to-rabbitmq", *AGAIN, DONE], id="a fault on another's link"),
         pytest.param(("A",), [*ACKED, "2 lab fault.begin - fault=kill target=broker", "2 lab fault.bit - fault=kill target=broker",
                               "3 lab fault.healed - fault=kill target=broker", *AGAIN, DONE], id="broker fault, but the ack had arrived"),
         pytest.param(("A",), [*RAN, "2 lab fault.begin - fault=pause target=w1", "2 lab fault.bit - fault=pause target=w1",
@@ -182,6 +184,8 @@ def test_what_is_a_phantom(expected: object, lines: list[str | Event]) -> None:
         pytest.param(("r",), ["0 a lease.acquired - resource=r ttl_s=5", "4.999 b lease.acquired - resource=r ttl_s=5"], id="before it ran out"),
         pytest.param("held", ["0 a lease.acquired - resource=r ttl_s=5", "5 b lease.acquired - resource=r ttl_s=5"], id="when it ran out"),
         pytest.param("held", ["0 a lease.acquired - resource=r ttl_s=5", "3 a lease.acquired - resource=r ttl_s=5"], id="by the same actor"),
+        pytest.param("held", ["0 a lease.acquired - resource=r ttl_s=5 fence=1", "3 a lease.acquired - resource=r ttl_s=5 fence=2"],
+                     id="by the same actor under another fence"),
         pytest.param(("r",), ["0 a lease.acquired - resource=r ttl_s=5", "4 a lease.renewed - resource=r ttl_s=5",
                               "6 b lease.acquired - resource=r ttl_s=5"], id="renewed"),
         pytest.param("held", ["0 a lease.acquired - resource=r ttl_s=5", "1 a lease.renewed - resource=r ttl_s=5", "2 a lease.released - resource=r",
