@@ -1,12 +1,13 @@
 """Systems and scenarios that cheat: each does or says one thing that the lab must not pass."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from chaos.environment import Services
-from chaos.faults import KillProcess
+from chaos.environment import ProcessSpec, Services
+from chaos.faults import KillProcess, PauseProcess
 from scenarios.guarantees import Guarantee
-from scenarios.scenario import AtStart, EffectAccepted, Scenario, Strike, Workload
-from scenarios.system import Account, Client, Operation, Outcome, Submit
+from scenarios.scenario import AtStart, EffectAccepted, Effects, Scenario, Strike, Workload
+from scenarios.system import Account, Client, Handlers, Operation, Outcome, Submit
 from scenarios.systems.reference import Reference
 
 WORKLOAD = Workload(tasks=12, rate_per_s=40)
@@ -18,6 +19,8 @@ def _scenario(name: str, workload: Workload, *strikes: Strike) -> Scenario:
 
 never_reached = _scenario("never_reached", WORKLOAD, Strike(KillProcess(), when=EffectAccepted(nth=10_000)))
 killed_once = _scenario("killed_once", WORKLOAD, Strike(KillProcess(), when=EffectAccepted(nth=4), lasts_s=0.2))
+worker_killed = _scenario("worker_killed", WORKLOAD, Strike(KillProcess("worker"), when=Effects(2), lasts_s=0.2))
+worker_paused = _scenario("worker_paused", WORKLOAD, Strike(PauseProcess("worker"), when=Effects(2), lasts_s=0.2))
 no_work = _scenario("no_work", Workload(tasks=0, rate_per_s=1.0), Strike(KillProcess("embedded"), when=AtStart()))
 
 
@@ -71,6 +74,19 @@ class Breaker(Reference):
         raise KeyError("no such table")
 
 
+@dataclass(frozen=True, slots=True)
+class Decoy(Reference):
+    """Has a worker that does nothing, beside a process that does everything: faults aimed at the worker hit nobody at work."""
+
+    name: str = "decoy"
+
+    def embedded_processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
+        (everything,) = Reference.embedded_processes(self, services, handlers)
+        idle = ProcessSpec("worker-1", "worker", ["sleep", "1000"], handlers.environment_of("worker-1"))
+        return [idle, replace(everything, also=("api", "relay", "rescuer"))]
+
+
 swallower = Swallower()
+decoy = Decoy()
 breaker = Breaker()
 boaster = Boaster()

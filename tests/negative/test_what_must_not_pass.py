@@ -39,6 +39,16 @@ def test_a_run_in_which_nobody_submitted_anything_proves_nothing(tmp_path: Path)
     assert one["exit_code"] == 3
 
 
+@pytest.mark.parametrize("fault", ["killed", "paused"])
+def test_a_fault_on_a_worker_that_does_no_work_proves_nothing(tmp_path: Path, fault: str) -> None:
+    """It bit: the process was killed, or stood still; only nobody noticed."""
+    decoy = run(tmp_path, f"tests.negative.liars:worker_{fault}", "tests.negative.liars:decoy")
+    honest = run(tmp_path / "honest", f"tests.negative.liars:worker_{fault}")
+
+    assert decoy["problems"] == [f"fault process_{fault} struck worker-1, of which nothing was ever seen"]
+    assert (decoy["exit_code"], honest["exit_code"]) == (3, 0)
+
+
 def test_the_same_scenario_without_a_lie_holds(tmp_path: Path) -> None:
     one = run(tmp_path, "tests.negative.liars:killed_once")
 
