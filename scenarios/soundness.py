@@ -57,7 +57,8 @@ def doubts_of_run(facts: "RunFacts", history: History, sizes: Mapping[str, int])
             doubts.append(f"{name} had {size} bytes when the run ended, and {now} now")
     doubts += [f"{name} was not there when the run ended" for name in sizes if facts.sizes and name not in facts.sizes]
     last_ns = next((event.t_ns for event in reversed(history.events) if event.event.startswith(_WORK)), 0)
-    doubts += _doubts_of_strikes(facts.strikes, max(last_ns, history.last_end_ns or 0))
+    if not facts.faults_may_miss:
+        doubts += _doubts_of_strikes(facts.strikes, max(last_ns, history.last_end_ns or 0))
     doubts += _never_seen(facts.strikes, history, [name for name, size in sizes.items() if size])
     doubts += _told_otherwise(facts.strikes, history)
     doubts += _crashes_told_otherwise(facts, history)

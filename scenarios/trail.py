@@ -30,11 +30,14 @@ def write_lost_acks(
 ) -> None:
     """For each ack that was swallowed, the task whose message it was for: found by its id in what was seen of the message."""
     events = [
-        Event(event="ack.info", actor="broker", t_ns=strike.bit_ns, task=task)
-        for strike in strikes
-        if strike.fault == "ack_swallowed" and strike.bit_ns is not None
+        Event(event="ack.info", actor="broker", t_ns=t_ns, task=task)
+        for t_ns, evidence in sorted(
+            (strike.bit_ns, strike.evidence)
+            for strike in strikes
+            if strike.fault == "ack_swallowed" and strike.bit_ns is not None
+        )
         for task, id_ in ids.items()
-        if id_ in strike.evidence
+        if id_ in evidence
     ]
     _write(directory, "broker", events, t0_ns)
 

@@ -44,6 +44,7 @@ def write_run(world: Simulated, out: Path, *, system: str, repeat: str, steps: S
     facts.phases_ns = dict(world.phases_ns)
     facts.strikes = list(world.strikes)
     facts.problems = list(world.problems)
+    facts.faults_may_miss = not world.plan.must_bite
     facts.died = Counter(gone.partition(": ")[0] for gone in world.gone)
     facts.steps = list(steps)
     facts.took_s = round(world.virtual_s, 3)

@@ -277,13 +277,17 @@ class WorldRun:
     def _trail(self) -> list[Event]:
         """The system's own, on the clock of the world; and the acks that were swallowed."""
         events = list(self._simulation.trail(self._engine, EPOCH_NS))
-        for course in self.nemesis.courses:
-            if course.bit_ns is not None and course.planned.fault == "ack_swallowed":
-                events += [
-                    Event(event="ack.info", actor="broker", t_ns=course.bit_ns, task=task)
-                    for task, id_ in self.clients.ids.items()
-                    if id_ in course.evidence
-                ]
+        swallowed = sorted(
+            (course.bit_ns, course.evidence)
+            for course in self.nemesis.courses
+            if course.bit_ns is not None and course.planned.fault == "ack_swallowed"
+        )
+        for t_ns, evidence in swallowed:
+            events += [
+                Event(event="ack.info", actor="broker", t_ns=t_ns, task=task)
+                for task, id_ in self.clients.ids.items()
+                if id_ in evidence
+            ]
         return events
 
     def _claims(self) -> frozenset[Guarantee]:

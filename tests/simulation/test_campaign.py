@@ -1,10 +1,15 @@
 """What a campaign says of itself: which points it struck, which strategy ordered its worlds, and that it could have failed."""
 
-import msgspec
+from pathlib import Path
 
+import msgspec
+import pytest
+
+from scenarios.judging import judge_run
 from scenarios.simulated import swarm
 from scenarios.simulated.campaign import Visited, visited
 from scenarios.simulated.crash_points import CrashPoints
+from scenarios.simulated.directory import write_run
 from scenarios.simulated.explore import Row, Work, row_of, run_works
 from scenarios.simulated.plan import DelayPlan, PlannedStrike, PlannedTask, WorldPlan
 from scenarios.simulated.run import simulate
@@ -93,6 +98,17 @@ def test_a_row_says_which_claimed_promises_were_put_to_the_test() -> None:
     assert {*row.held, *row.untested} == {promise.value for promise in world.claims}
     assert ("exactly_one_effect" in row.held, "exactly_one_effect" in row.untested) == (True, False)
     assert ("dead_letter_if_exhausted" in row.held, "dead_letter_if_exhausted" in row.untested) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "seed", [43, 45, 66, 202]
+)  # two acks swallowed out of the order of the plan; faults after all work
+def test_a_world_that_held_holds_as_a_directory_too(tmp_path: Path, seed: int) -> None:
+    world = simulate(swarm.world_of(seed, ReferenceSimulation().terms), ReferenceSimulation())
+
+    written = write_run(world, tmp_path, system="reference", repeat="", steps=[])
+
+    assert (judge_run(written).exit_code, world.judgement.exit_code) == (0, 0)
 
 
 def test_silence_is_worth_as_much_as_the_worlds_that_put_a_promise_to_the_test() -> None:

@@ -108,6 +108,12 @@ def test_a_strike_that_proves_nothing_is_doubted(struck: Strike, doubt: str) -> 
     assert doubts_of_run(facts(strikes=[struck]), history_of(*SOUND, *steps_of(struck)), {}) == [doubt]
 
 
+def test_a_drawn_fault_that_comes_late_or_never_says_nothing_of_the_others() -> None:
+    late = strike(begun_ns=1, bit_ns=3 * NS_PER_S, healed_ns=4 * NS_PER_S)
+
+    assert doubts_of_run(facts(strikes=[late], faults_may_miss=True), history_of(*SOUND, *steps_of(late)), {}) == []
+
+
 WORKER = msgspec.structs.replace(HEALED, roles=("worker",))
 
 

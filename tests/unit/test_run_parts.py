@@ -208,13 +208,15 @@ def test_a_swallowed_ack_is_told_of_the_task_whose_id_was_in_the_message(tmp_pat
         swallowed('ack 3, of {"task_id": "id-2"}'),
         swallowed('{"task_id": "id-1"}', bit_ns=None),
         swallowed('{"task_id": "id-1"}', fault="confirm_withheld"),
+        swallowed('{"task_id": "id-1"}', bit_ns=5),  # planned later, struck earlier
     ]
 
     write_lost_acks(strikes, {"task-1": "id-1", "task-2": "id-2"}, RunDirectory(tmp_path), t0_ns=0)
 
     events = read_files([tmp_path / "history.broker.jsonl"]).history.events
     assert [(event.event, event.actor, event.t_ns, event.task) for event in events] == [
-        ("ack.info", "broker", 7, "task-2")
+        ("ack.info", "broker", 5, "task-1"),
+        ("ack.info", "broker", 7, "task-2"),
     ]
 
 
