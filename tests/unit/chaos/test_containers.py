@@ -116,9 +116,7 @@ def test_an_image_is_pulled_by_one_tag(image: str, repository: str, tag: str | N
 
 
 def test_a_lab_is_alive_as_long_as_its_process_is() -> None:
-    source = (
-        "import sys; from chaos.environments.identity import LabIdentity; print(LabIdentity.own()); sys.stdin.read()"
-    )
+    source = "import sys; from chaos.environments.identity import LabIdentity; print(LabIdentity.own(), flush=True); sys.stdin.read()"
     lab = subprocess.Popen([sys.executable, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert lab.stdout is not None
     assert lab.stdin is not None
