@@ -25,6 +25,7 @@ def test_a_break_outweighs_what_is_unknown_and_that_what_held(codes: list[int], 
 def test_a_line_to_be_copied_comes_out_in_one_piece_and_as_it_is(
     is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("TERM", "xterm")  # one that says nothing of its size is taken for eighty wide
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
 
@@ -38,6 +39,7 @@ def test_a_line_to_be_copied_comes_out_in_one_piece_and_as_it_is(
 def test_a_table_folds_on_a_terminal_and_nowhere_else(
     is_terminal: bool, lines: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("TERM", "xterm")  # one that says nothing of its size is taken for eighty wide
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
     table = Table(box=None, show_header=False, pad_edge=False)
