@@ -71,7 +71,7 @@ def demo(
 
 def _what_comes(local: int) -> str:
     """What will be run, and about how long it takes on two cores."""
-    real = f"{local} runs on real services (four minutes)" if local else "nothing on real services"
+    real = f"{local} runs on real services (two minutes)" if local else "nothing on real services"
     return f"what comes: {WORLDS} simulated worlds, {len(EMBEDDED_SCENARIOS)} runs embedded (together half a minute), {real}"
 
 
