@@ -281,7 +281,7 @@ def _await_end_of_storm(driver: Driver, nemesis_at_work: Nemesis, outside: Outsi
         quiet = min(waited_s, outside.quiet_s()) > MISS_QUIET_S and not nemesis_at_work.strikes_now()
         if quiet or waited_s > MISS_AFTER_S:
             nemesis_at_work.give_up()
-        time.sleep(LOOK_S)
+        time.sleep(LOOK_S)  # the next look: quiet is what does not happen
 
 
 def _write_final(run: Run, drained: Drained, *, healed: bool) -> None:

@@ -117,7 +117,7 @@ def sweep() -> None:
             send_signal(pid, signal.SIGKILL)
         if not reap()[1]:
             return
-        time.sleep(0.002)
+        time.sleep(0.002)  # the kernel says nothing of the death of what is no child of ours
 
 
 def remove(directory: str) -> None:
