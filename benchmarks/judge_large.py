@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.judge_histories import POLICY, write_history  # noqa: E402  # found by the line above
-from scenarios.rundir import RunDirectory, RunFacts  # noqa: E402
+from scenarios.record.run_facts import RunFacts  # noqa: E402
+from scenarios.stored.rundir import RunDirectory  # noqa: E402
 
 
 def main() -> None:

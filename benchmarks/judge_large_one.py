@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from scenarios.judging import judge_run
-from scenarios.rundir import RunDirectory
+from scenarios.stored.judge import judge_run
+from scenarios.stored.rundir import RunDirectory
 
 
 def main() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scenarios.guarantees import Guarantee  # noqa: E402  # found by the line above
-from scenarios.history import History, Recorded  # noqa: E402
-from scenarios.judge import judge  # noqa: E402
+from scenarios.judging.guarantees import Guarantee  # noqa: E402  # found by the line above
+from scenarios.judging.judge import judge  # noqa: E402
+from scenarios.record.history import History, Recorded  # noqa: E402
 from tests.anomalies import effect_twice, planted  # noqa: E402
-from tests.drafts import Draft, Life, live  # noqa: E402
+from tests.history_strategies import Draft, Life, live  # noqa: E402
 
 ROUNDS = 300
 

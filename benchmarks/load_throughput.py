@@ -12,7 +12,7 @@ from pathlib import Path
 from loadtests.arrivals import LoadPlan
 from loadtests.figures import is_as_planned
 from scenarios.lookup import find_system
-from scenarios.rundir import LoadFigures, Percentiles
+from scenarios.record.run_facts import LoadFigures, Percentiles
 from tasklab.commands.load import run_load
 from tasklab.commands.output import Progress
 from tasklab.commands.worlds import EnvironmentName, make_environment

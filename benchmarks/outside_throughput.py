@@ -9,8 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from scenarios.outside import OutsideServer
-from tasklab.tasklab_probe import Outside, Recorder
+from scenarios.contract.tasklab_probe import Outside, Recorder
+from scenarios.experiment.outside import OutsideServer
 
 
 def ask(address: str, name: str, seconds: float) -> int:

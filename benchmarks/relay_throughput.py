@@ -10,8 +10,8 @@ import time
 
 from pamqp import body, commands, frame, header
 
+from chaos.network.relay import Relay
 from chaos.ports import LOOPBACK, PortLease
-from chaos.proxies.relay import Relay
 
 BODY_BYTES = 300
 PUBLISHES = 2_000

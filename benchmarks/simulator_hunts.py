@@ -11,7 +11,7 @@ import time
 from itertools import count
 from statistics import median
 
-from scenarios.simulated.hunt import hunt
+from scenarios.simulated.search.hunt import hunt
 from scenarios.systems.mutants.catalogue import find_mutant, mutant_names
 
 APART = 10_000

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from scenarios.judging.verdict import EXIT_HELD
 from scenarios.lookup import find_system
-from scenarios.simulated import swarm
-from scenarios.simulated.plan import PlannedTask, WorldPlan
 from scenarios.simulated.run import simulate
 from scenarios.simulated.system import Simulation, simulation_of
-from scenarios.verdict import EXIT_HELD
+from scenarios.simulated.worlds import swarm
+from scenarios.simulated.worlds.plan import PlannedTask, WorldPlan
 
 BUSY_TASKS = 100
 BETWEEN_S = 0.02

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from loadtests.arrivals import LoadPlan
 from loadtests.handing_over import HISTORY_FILE, Line, decode_line
-from scenarios.history import NS_PER_S
-from scenarios.rundir import LoadFigures, Percentiles
+from scenarios.record.history import NS_PER_S
+from scenarios.record.run_facts import LoadFigures, Percentiles
 
 OUTSIDE_FILE = "history.outside.jsonl"
 ON_TIME_S = 0.1

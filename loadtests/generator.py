@@ -10,8 +10,8 @@ from gevent.pool import Group
 from loadtests.arrivals import LoadPlan, LoadTask, arrivals
 from loadtests.connections import Connections, NoAnswer, NotSent
 from loadtests.handing_over import HISTORY_FILE, HISTORY_NAME, Marks, write_marks
-from scenarios.http_answers import TIMEOUT_S, HttpAnswer, answer_of, no_answer
-from tasklab.tasklab_probe import Recorder
+from scenarios.contract.http_answers import TIMEOUT_S, HttpAnswer, answer_of, no_answer
+from scenarios.contract.tasklab_probe import Recorder
 
 GIVE_UP_S = 3 * TIMEOUT_S
 """How long the last answers may take: each of connecting, sending and waiting has its time-out."""

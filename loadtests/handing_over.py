@@ -4,7 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from scenarios.rundir import LIVE_FILE, Live, write_whole
+from scenarios.record.run_facts import Live
+from scenarios.stored.rundir import LIVE_FILE, write_whole
 
 HISTORY_NAME = "load"
 HISTORY_FILE = f"history.{HISTORY_NAME}.jsonl"

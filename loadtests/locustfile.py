@@ -19,7 +19,7 @@ from loadtests.arrivals import LoadPlan
 from loadtests.generator import Generator
 from loadtests.handing_over import read_live
 from loadtests.reliability import TAB, TAB_KEY, TABLE, rows
-from scenarios.http_answers import HttpAnswer
+from scenarios.contract.http_answers import HttpAnswer
 
 FIGURES_PATH = "/stats/requests"
 LOOPBACK = "127.0.0.1"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from scenarios.rundir import Live
+from scenarios.record.run_facts import Live
 
 TAB_KEY = "reliability"
 TAB = {"title": "Reliability", "key": TAB_KEY}

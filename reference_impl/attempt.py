@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from reference_impl.fast.progress import report_progress
 from reference_impl.ports import Cache, Entropy
-from reference_impl.progress import report_progress
 from reference_impl.task import Claim, Task
 
 

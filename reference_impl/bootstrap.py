@@ -9,16 +9,16 @@ from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from reference_impl.adapters.system import StopEvent, SystemClock, SystemEntropy
-from reference_impl.lease import HeldClaims
+from reference_impl.loops.lease import HeldClaims
+from reference_impl.loops.relay import Relay
+from reference_impl.loops.rescuer import Rescuer, RescuerOptions
+from reference_impl.loops.worker import Worker, WorkerOptions
 from reference_impl.metrics import Metrics
 from reference_impl.ports import Broker, Cache, Handler, LeaderJob, Observer, Runtime, Topology
-from reference_impl.relay import Relay
-from reference_impl.rescuer import Rescuer, RescuerOptions
 from reference_impl.settings import Settings, SettingsInvalid
-from reference_impl.worker import Worker, WorkerOptions
 
 if TYPE_CHECKING:
-    from reference_impl.endpoints import Api
+    from reference_impl.http.service import Api
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ def _opened(setting: str, open_: Callable[[], T]) -> T:
 
 def build_api(parts: Parts) -> "Api":
     """What the endpoints of this process work with."""
-    from reference_impl.endpoints import Api
+    from reference_impl.http.service import Api
 
     make = parts.kinds.api or Api
     return make(parts.runtime, parts.engine, parts.broker, parts.cache, parts.metrics, parts.settings)

@@ -4,9 +4,9 @@ from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from sqlalchemy import Connection, func, select
 
-from reference_impl import dead_letter, outbox
-from reference_impl.database_clock import US_PER_S, now_us
-from reference_impl.schema import tasks
+from reference_impl.rows import dead_letter, outbox
+from reference_impl.rows.database_clock import US_PER_S, now_us
+from reference_impl.rows.schema import tasks
 from reference_impl.task import TaskState
 
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import structlog
 
-from reference_impl import outbox
 from reference_impl.adapters.system import Loops, StopEvent, stop_on_signals
 from reference_impl.bootstrap import Parts, assemble, build_api
-from reference_impl.loops import loops_of
+from reference_impl.loops.roles import loops_of
+from reference_impl.rows import outbox
+from reference_impl.rows.transactions import transact
 from reference_impl.settings import Settings
-from reference_impl.transactions import transact
 
 ROLES = ("api", "relay", "worker", "rescuer", "embedded", "migrate")
 
@@ -60,7 +60,7 @@ def _run(role: str, parts: Parts, stop: StopEvent) -> bool:
 def _serve_api(parts: Parts, stop: StopEvent) -> None:
     import uvicorn
 
-    from reference_impl.api import create_app
+    from reference_impl.http.routes import create_app
 
     app = create_app(build_api(parts))
     config = uvicorn.Config(

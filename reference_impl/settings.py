@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from reference_impl.rate_limit import Limit
+from reference_impl.fast.rate_limit import Limit
 from reference_impl.retry import RetryPolicy
 
 PREFIX = "REFERENCE_"

@@ -19,9 +19,9 @@ from reports.series import Series, series_of
 from reports.story import Story, story_of
 from reports.timeline import Timeline, timeline_of
 from reports.wording import count, duration, instant, listing, number
-from scenarios.guarantees import Guarantee
-from scenarios.rundir import write_whole
-from scenarios.verdict import Ruling
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.verdict import Ruling
+from scenarios.stored.rundir import write_whole
 
 
 @dataclass(frozen=True, slots=True)

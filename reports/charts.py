@@ -5,7 +5,7 @@ import math
 from reports.embedding import printable
 from reports.series import DOTS_MAX, Latency, Series
 from reports.timeline import Timeline
-from scenarios.history import NS_PER_S
+from scenarios.record.history import NS_PER_S
 
 DOTS_IN_ALL = 40_000
 FLOOR_S = 0.001  # the latency axis is logarithmic: what was faster is drawn here

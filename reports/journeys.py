@@ -9,9 +9,9 @@ from reports.judgement import Judgement, Moment
 from reports.thread import Lines, thread
 from reports.timeline import Timeline
 from reports.wording import count, duration, offset
-from scenarios.history import NS_PER_S
-from scenarios.rundir import Strike
-from scenarios.verdict import Ruling
+from scenarios.judging.verdict import Ruling
+from scenarios.record.history import NS_PER_S
+from scenarios.record.run_facts import FaultRecord
 
 LANES = ("client", "database", "broker", "worker", "outside", "lab")
 JOURNEYS_MAX = 40
@@ -149,7 +149,7 @@ def _fault_rows(timeline: Timeline, first_ns: int, until_ns: int) -> Iterable[Ro
                 )
 
 
-def _fault_moments(letter: str, strike: Strike) -> Iterable[tuple[int, str]]:
+def _fault_moments(letter: str, strike: FaultRecord) -> Iterable[tuple[int, str]]:
     name = f"{letter}: {strike.fault} on {strike.target}"
     evidence = f": {strike.evidence}" if strike.evidence else ""
     for at_ns, text in (

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from scenarios.rundir import VERDICTS_FILE
-from scenarios.verdict import Ruling
+from scenarios.judging.verdict import Ruling
+from scenarios.stored.rundir import VERDICTS_FILE
 
 
 class Ruled(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from reports.reading import Run
 from reports.ruling import Overall, named
 from reports.wording import count
-from scenarios.verdict import Ruling
+from scenarios.judging.verdict import Ruling
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ import msgspec
 
 from reports.judgement import Judgement, UnreadableJudgement, read_judgement
 from scenarios.errors import WrongUsage
-from scenarios.rundir import RUN_FILE, Recorded, RunDirectory, RunFacts
+from scenarios.record.history import Recorded
+from scenarios.record.run_facts import RunFacts
+from scenarios.stored.rundir import RUN_FILE, RunDirectory
 
 
 class NotARun(WrongUsage):

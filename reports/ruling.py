@@ -7,8 +7,8 @@ from reports.judgement import Judgement, Ruled
 from reports.reading import Run
 from reports.timeline import Timeline
 from reports.wording import count, duration, listing
-from scenarios.history import NS_PER_S
-from scenarios.verdict import Ruling
+from scenarios.judging.verdict import Ruling
+from scenarios.record.history import NS_PER_S
 
 NAMED_MAX = 3
 

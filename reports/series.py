@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scenarios.history import NS_PER_S, Event, History
+from scenarios.record.history import NS_PER_S, Event, History
 
 INTERVALS_MAX = 80
 DOTS_MAX = 2000

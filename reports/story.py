@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reports.thread import Lines, thread
 from reports.wording import offset
-from scenarios.rundir import Turn
+from scenarios.record.run_facts import Turn
 
 TURNS_HEAD = 60
 TURNS_TAIL = 30

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from scenarios.history import NS_PER_S, Event, History
-from scenarios.rundir import RunFacts, Strike
+from scenarios.record.history import NS_PER_S, Event, History
+from scenarios.record.run_facts import FaultRecord, RunFacts
 
 _MOMENTS = {"fault.begin": "begun_ns", "fault.bit": "bit_ns", "fault.end": "ended_ns", "fault.healed": "healed_ns"}
 
@@ -25,7 +25,7 @@ class Timeline:
 
     end_ns: int
     phases: tuple[Phase, ...]
-    strikes: tuple[tuple[str, Strike], ...]
+    strikes: tuple[tuple[str, FaultRecord], ...]
 
     def strikes_at(self, t_ns: int) -> tuple[str, ...]:
         """The letters of the faults that were in force, or not yet healed, at a moment. What never bit was never in force."""
@@ -37,7 +37,7 @@ class Timeline:
             and strike.begun_ns <= t_ns <= self._until_ns(strike)
         )
 
-    def _until_ns(self, strike: Strike) -> int:
+    def _until_ns(self, strike: FaultRecord) -> int:
         return self.end_ns if strike.healed_ns is None else strike.healed_ns
 
     def phase_at(self, t_ns: int) -> str:
@@ -62,7 +62,7 @@ def _letter(index: int) -> str:
     return chr(ord("A") + place) + (str(turn + 1) if turn else "")
 
 
-def _end_ns(facts: RunFacts, history: History, strikes: Iterable[Strike]) -> int:
+def _end_ns(facts: RunFacts, history: History, strikes: Iterable[FaultRecord]) -> int:
     """The last moment anybody recorded."""
     moments = list(facts.phases_ns.values())
     moments += [event.t_ns or 0 for event in history.events[-1:]]
@@ -70,11 +70,11 @@ def _end_ns(facts: RunFacts, history: History, strikes: Iterable[Strike]) -> int
     return max(moments, default=round((facts.took_s or 0) * NS_PER_S))
 
 
-def _moments(strike: Strike) -> Mapping[str, int | None]:
+def _moments(strike: FaultRecord) -> Mapping[str, int | None]:
     return {name: getattr(strike, name) for name in _MOMENTS.values()}
 
 
-def _with_recorded_moments(planned: Iterable[Strike], events: Iterable[Event]) -> list[Strike]:
+def _with_recorded_moments(planned: Iterable[FaultRecord], events: Iterable[Event]) -> list[FaultRecord]:
     """The plan as it is known, completed by the fault events of the history.
 
     An event belongs to the first strike of its fault that began and still lacks that moment; where the plan names none, it makes one.
@@ -88,7 +88,7 @@ def _with_recorded_moments(planned: Iterable[Strike], events: Iterable[Event]) -
             continue
         index = next((i for i, s in enumerate(strikes) if _is_of(event, s) and moment not in seen[i]), len(strikes))
         if index == len(strikes):
-            strikes.append(Strike(fault=str(event.fault), target=str(event.target), when=""))
+            strikes.append(FaultRecord(fault=str(event.fault), target=str(event.target), when=""))
             written.append(set())
             seen.append(set())
         seen[index].add(moment)
@@ -97,6 +97,6 @@ def _with_recorded_moments(planned: Iterable[Strike], events: Iterable[Event]) -
     return strikes
 
 
-def _is_of(event: Event, strike: Strike) -> bool:
+def _is_of(event: Event, strike: FaultRecord) -> bool:
     never_began = strike.begun_ns is None and bool(strike.problem)
     return strike.fault == event.fault and not never_began

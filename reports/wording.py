@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scenarios.history import NS_PER_S
+from scenarios.record.history import NS_PER_S
 
 
 def duration(seconds: float) -> str:

@@ -7,10 +7,10 @@ import pkgutil
 from collections.abc import Iterable
 
 from scenarios import catalogue
+from scenarios.contract.system import System
 from scenarios.errors import UnknownName, WrongUsage
-from scenarios.guarantees import Guarantee
-from scenarios.scenario import Scenario
-from scenarios.system import System
+from scenarios.experiment.scenario import Scenario
+from scenarios.judging.guarantees import Guarantee
 
 SYSTEMS_GROUP = "tasklab.systems"
 SYSTEM_MEMBERS = ("name", "claims", "needs", "processes", "client")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from scenarios.lookup import scenario_names
-from scenarios.simulated.campaign import seeds_of
+from scenarios.simulated.search.campaign import seeds_of
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -7,28 +7,28 @@ if TYPE_CHECKING:  # what a type checker sees of the names below
     from chaos.environment import ProcessSpec as ProcessSpec
     from chaos.environment import ServiceName as ServiceName
     from chaos.environment import Services as Services
-    from scenarios.guarantees import Guarantee as Guarantee
-    from scenarios.history import Event as Event
+    from scenarios.contract.system import Account as Account
+    from scenarios.contract.system import Accountable as Accountable
+    from scenarios.contract.system import Addressed as Addressed
+    from scenarios.contract.system import Audited as Audited
+    from scenarios.contract.system import Bounded as Bounded
+    from scenarios.contract.system import Cancel as Cancel
+    from scenarios.contract.system import Client as Client
+    from scenarios.contract.system import Embeddable as Embeddable
+    from scenarios.contract.system import Handlers as Handlers
+    from scenarios.contract.system import Operation as Operation
+    from scenarios.contract.system import Outcome as Outcome
+    from scenarios.contract.system import Pace as Pace
+    from scenarios.contract.system import Paced as Paced
+    from scenarios.contract.system import Policy as Policy
+    from scenarios.contract.system import ReadStatus as ReadStatus
+    from scenarios.contract.system import Reserving as Reserving
+    from scenarios.contract.system import Submit as Submit
+    from scenarios.contract.system import System as System
+    from scenarios.judging.guarantees import Guarantee as Guarantee
+    from scenarios.record.history import Event as Event
     from scenarios.simulated.system import Simulable as Simulable
     from scenarios.simulated.system import Simulation as Simulation
-    from scenarios.system import Account as Account
-    from scenarios.system import Accountable as Accountable
-    from scenarios.system import Addressed as Addressed
-    from scenarios.system import Audited as Audited
-    from scenarios.system import Bounded as Bounded
-    from scenarios.system import Cancel as Cancel
-    from scenarios.system import Client as Client
-    from scenarios.system import Embeddable as Embeddable
-    from scenarios.system import Handlers as Handlers
-    from scenarios.system import Operation as Operation
-    from scenarios.system import Outcome as Outcome
-    from scenarios.system import Pace as Pace
-    from scenarios.system import Paced as Paced
-    from scenarios.system import Policy as Policy
-    from scenarios.system import ReadStatus as ReadStatus
-    from scenarios.system import Reserving as Reserving
-    from scenarios.system import Submit as Submit
-    from scenarios.system import System as System
 
 __version__ = "0.1.0"
 
@@ -38,13 +38,13 @@ _NAMES = {
         "ServiceName",
         "Services",
     ),
-    "scenarios.guarantees": ("Guarantee",),
-    "scenarios.history": ("Event",),
+    "scenarios.judging.guarantees": ("Guarantee",),
+    "scenarios.record.history": ("Event",),
     "scenarios.simulated.system": (
         "Simulable",
         "Simulation",
     ),
-    "scenarios.system": (
+    "scenarios.contract.system": (
         "Account",
         "Accountable",
         "Addressed",

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from scenarios.guarantees import Guarantee
-from tests.drafts import Draft
+from scenarios.judging.guarantees import Guarantee
+from tests.history_strategies import Draft
 
 Expected = Mapping[Guarantee, tuple[str, ...]]
 Plant = Callable[[Draft, float], Expected]

@@ -8,11 +8,11 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
-from scenarios.checkers import CHECKERS
-from scenarios.checkers.legal_transitions import MOVES, STATES
-from scenarios.guarantees import Guarantee
+from scenarios.judging.checkers import CHECKERS
+from scenarios.judging.checkers.legal_transitions import MOVES, STATES
+from scenarios.judging.guarantees import Guarantee
 from tests.anomalies import AUDITED_KINDS, KINDS
-from tests.drafts import Draft
+from tests.history_strategies import Draft
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "guarantees.md"
@@ -29,7 +29,7 @@ cases come out.
 """
 
 
-BEGIN = "<!-- states and moves: generated from scenarios/checkers/legal_transitions.py by python -m tests.guarantees_page -->"
+BEGIN = "<!-- states and moves: generated from scenarios/judging/checkers/legal_transitions.py by python -m tests.guarantees_page -->"
 END = "<!-- end of states and moves -->"
 
 

@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from chaos.deadline import Deadline
 from chaos.environment import SERVICE_NAMES, Injection, ServiceName, Services
-from chaos.environments.processes import HostedProcess
 from chaos.environments.serving import ServingEnvironment
 from chaos.errors import ChaosError, ServiceUnavailable
 from chaos.faults import FailOverRedis, Fault, name_of
+from chaos.hosting.processes import HostedProcess
 from chaos.services.container import ContainerService
 from chaos.services.containers import MysqlContainer, RabbitmqContainer, RedisContainer
 from chaos.services.docker_engine import DockerEngine, connect

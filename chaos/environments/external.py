@@ -13,7 +13,9 @@ from chaos.deadline import Deadline, wait
 from chaos.environment import MysqlAddress, RabbitmqAddress, RedisAddress, ServiceName, Services
 from chaos.environments.hosted import HostedEnvironment
 from chaos.errors import ChaosError, ServiceUnavailable
-from chaos.services import mysql, rabbitmq, redis
+from chaos.services.mysql import server as mysql
+from chaos.services.rabbitmq import server as rabbitmq
+from chaos.services.redis import server as redis
 
 START_TIMEOUT_S = 20.0
 KEYS_A_STEP = 1_000

@@ -9,14 +9,14 @@ from types import MappingProxyType
 from typing import Self
 
 from chaos.environment import Injection, Process, ProcessSpec, ServiceName, Services
-from chaos.environments.links import Links
-from chaos.environments.processes import HostedProcess, ProcessHost, own
-from chaos.environments.ward import Warden
 from chaos.errors import ChaosError, WardenLost
 from chaos.faults import FailOverRedis, Fault, KillProcess, KillService, PauseProcess, name_of
+from chaos.hosting.processes import HostedProcess, ProcessHost, own
+from chaos.hosting.warden_client import Warden
 from chaos.injectors.processes import ProcessKill, ProcessPause, resolve
+from chaos.network.conversation import Counters
+from chaos.network.links import Links
 from chaos.ports import PortLease
-from chaos.proxies.conversation import Counters
 
 NAMESPACE = re.compile(r"[a-z][a-z0-9_]{0,47}")
 """What is a database name, a prefix of keys and queues, and a directory name alike."""

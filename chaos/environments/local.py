@@ -4,15 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from chaos.environment import Injection, Services
-from chaos.environments.processes import HostedProcess
 from chaos.environments.serving import ServingEnvironment
-from chaos.environments.ward import Warden
 from chaos.faults import FailOverRedis, Fault
+from chaos.hosting.processes import HostedProcess
+from chaos.hosting.warden_client import Warden
 from chaos.injectors.redis import RedisFailover
 from chaos.ports import PortLease
-from chaos.services.mysql import MysqlServer
-from chaos.services.rabbitmq import RabbitmqServer
-from chaos.services.redis import RedisServer
+from chaos.services.mysql.server import MysqlServer
+from chaos.services.rabbitmq.server import RabbitmqServer
+from chaos.services.redis.server import RedisServer
 from chaos.services.service import OwnService
 
 SERVERS: Mapping[str, Callable[[Warden, Path, PortLease], OwnService]] = {

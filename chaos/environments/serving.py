@@ -10,9 +10,9 @@ from types import MappingProxyType
 from chaos.deadline import Deadline
 from chaos.environment import SERVICE_NAMES, Injection, ServiceName, Services
 from chaos.environments.hosted import HostedEnvironment
-from chaos.environments.processes import HostedProcess
 from chaos.errors import ChaosError
 from chaos.faults import Fault, KillService
+from chaos.hosting.processes import HostedProcess
 from chaos.injectors.services import ServiceKill
 from chaos.services.service import OwnService
 

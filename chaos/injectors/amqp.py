@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal
-from chaos.proxies.relay import Link
-from chaos.proxies.rules import ArmedRule, FreezeAtNthPublish, Rule
+from chaos.network.relay import Link
+from chaos.network.rules import ArmedRule, FreezeAtNthPublish, Rule
 
 
 class RelayRule:

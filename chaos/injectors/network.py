@@ -10,7 +10,7 @@ from chaos.deadline import Deadline, wait
 from chaos.environment import Process
 from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal
 from chaos.faults import NAMES, DegradeNetwork
-from chaos.proxies.toxiproxy import Toxic, Toxiproxy
+from chaos.network.toxiproxy import Toxic, Toxiproxy
 from chaos.services.exchange import Exchange
 
 SILENCE_S = 0.7

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from chaos.deadline import Deadline, wait
-from chaos.environments.processes import HostedProcess, ProcessHost
 from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal
 from chaos.faults import NAMES, KillProcess, PauseProcess
+from chaos.hosting.processes import HostedProcess, ProcessHost
 
 KILL_TIMEOUT_S = 10.0
 SETTLE_S = 0.2

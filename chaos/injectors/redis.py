@@ -6,7 +6,7 @@ from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
 from chaos.faults import NAMES, FailOverRedis
 from chaos.ports import LOOPBACK, is_refused
-from chaos.services.redis import PRIMARY_NAME, RedisServer, ask_primary, missing_write
+from chaos.services.redis.server import PRIMARY_NAME, RedisServer, ask_primary, missing_write
 from chaos.services.server import KILL_TIMEOUT_S
 
 

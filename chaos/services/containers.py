@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from chaos.environment import MysqlAddress, RabbitmqAddress, RedisAddress, Services
 from chaos.ports import LOOPBACK, PortLease
-from chaos.services import mysql, rabbitmq, redis
 from chaos.services.container import ContainerService
 from chaos.services.docker_engine import DockerEngine
-from chaos.services.quorum_queues import QuorumQueues
+from chaos.services.mysql import server as mysql
+from chaos.services.rabbitmq import server as rabbitmq
+from chaos.services.rabbitmq.quorum_queues import QuorumQueues
+from chaos.services.redis import server as redis
 
 MEMBERS = """cd "${RABBITMQ_MNESIA_BASE:-/var/lib/rabbitmq/mnesia}" || exit; for config in */quorum/*/*/config; do"""
 UNSAVED = f"""{MEMBERS}

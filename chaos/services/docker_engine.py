@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from chaos.deadline import Deadline
-from chaos.environments.identity import LabIdentity
 from chaos.errors import ChaosError
+from chaos.hosting.identity import LabIdentity
 from chaos.ports import LOOPBACK
 
 if TYPE_CHECKING:

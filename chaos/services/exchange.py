@@ -12,9 +12,9 @@ from pamqp.exceptions import PAMQPException
 
 from chaos.deadline import Deadline
 from chaos.environment import MysqlAddress, RabbitmqAddress, RedisAddress
-from chaos.services import mysql
-from chaos.services.amqp_client import AmqpClient
-from chaos.services.redis import client
+from chaos.services.mysql import server as mysql
+from chaos.services.rabbitmq.amqp_client import AmqpClient
+from chaos.services.redis.server import client
 
 QOS_ANSWER_BYTES = 12  # the whole frame of basic.qos-ok
 Address = MysqlAddress | RedisAddress | RabbitmqAddress

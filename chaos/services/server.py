@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from chaos.deadline import Deadline, wait
-from chaos.environments.ward import Ward, Warden
 from chaos.errors import ServiceUnavailable, WardenLost
+from chaos.hosting.warden_client import Ward, Warden
 from chaos.ports import LOOPBACK, PortLease, is_free, is_refused
 
 START_TRIES = 3

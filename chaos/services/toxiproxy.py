@@ -5,10 +5,10 @@ from pathlib import Path
 
 from chaos import binaries
 from chaos.deadline import Deadline
-from chaos.environments.ward import Ward, Warden
 from chaos.errors import ServiceUnavailable
+from chaos.hosting.warden_client import Ward, Warden
+from chaos.network.toxiproxy import Toxiproxy
 from chaos.ports import LOOPBACK, PortLease, is_refused
-from chaos.proxies.toxiproxy import Toxiproxy
 from chaos.services.server import Server
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from chaos.simulation.network import Line, LineCut, Service
-from chaos.simulation.scheduler import Scheduler
+from chaos.simulation.kernel.scheduler import Scheduler
+from chaos.simulation.network.network import Line, LineCut, Service
 
 T = TypeVar("T")
 

@@ -7,20 +7,20 @@ from typing import Protocol, TypeVar
 
 from sqlalchemy import Engine
 
-from chaos.simulation.broker import BrokerServer
-from chaos.simulation.broker_client import BrokerWords, SimulatedBroker
+from chaos.simulation.broker.broker import BrokerServer
+from chaos.simulation.broker.client import BrokerWords, SimulatedBroker
 from chaos.simulation.cache import CacheServer, CacheWords, SimulatedCache
-from chaos.simulation.clock import EPOCH_NS, NeverStops, SimulatedClock, Skew, ns
-from chaos.simulation.database import DatabaseServer
-from chaos.simulation.delays import Delays
-from chaos.simulation.driver import Connection
-from chaos.simulation.entropy import SimulatedEntropy
-from chaos.simulation.mishaps import Cut, Mishap
-from chaos.simulation.network import Line, LineCut, Network, Service, Strike
-from chaos.simulation.pool import simulated_engine
-from chaos.simulation.scheduler import Fiber, Life, Scheduler, Waiters
-from chaos.simulation.statements import Tables
-from chaos.simulation.trace import Trace
+from chaos.simulation.database.database import DatabaseServer
+from chaos.simulation.database.driver import Connection
+from chaos.simulation.database.pool import simulated_engine
+from chaos.simulation.database.statements import Tables
+from chaos.simulation.kernel.clock import EPOCH_NS, NeverStops, SimulatedClock, Skew, ns
+from chaos.simulation.kernel.entropy import SimulatedEntropy
+from chaos.simulation.kernel.scheduler import Fiber, Life, Scheduler, Waiters
+from chaos.simulation.kernel.trace import Trace
+from chaos.simulation.network.delays import Delays
+from chaos.simulation.network.mishaps import Cut, Mishap
+from chaos.simulation.network.network import Line, LineCut, Network, Service, Strike
 
 T = TypeVar("T")
 

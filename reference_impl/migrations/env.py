@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from reference_impl.schema import metadata
+from reference_impl.rows.schema import metadata
 
 with context.config.attributes["engine"].connect() as connection:
     context.configure(connection=connection, target_metadata=metadata, transaction_per_migration=True)

@@ -1,8 +1,8 @@
 """An acknowledgement is lost on its way."""
 
 from chaos.faults import SwallowAck
-from scenarios.guarantees import Guarantee
-from scenarios.scenario import AtStart, Between, Scenario, Strike, Workload
+from scenarios.experiment.scenario import AtStart, Between, Scenario, Strike, Workload
+from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
     name="ack_lost",

@@ -1,8 +1,8 @@
 """The broker dies in mid-flow and comes back."""
 
 from chaos.faults import KillService
-from scenarios.guarantees import Guarantee
-from scenarios.scenario import Between, Effects, Scenario, Strike, Workload
+from scenarios.experiment.scenario import Between, Effects, Scenario, Strike, Workload
+from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
     name="broker_killed",

@@ -1,8 +1,8 @@
 """A worker is away for longer than its lease, and comes back as a zombie."""
 
 from chaos.faults import PauseProcess
-from scenarios.guarantees import Guarantee
-from scenarios.scenario import AttemptBegun, Between, Outlasting, Scenario, Strike, Workload
+from scenarios.experiment.scenario import AttemptBegun, Between, Outlasting, Scenario, Strike, Workload
+from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
     name="lease_expires",

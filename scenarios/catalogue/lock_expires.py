@@ -1,8 +1,8 @@
 """The leader is away for longer than its lock, and comes back believing that it leads."""
 
 from chaos.faults import PauseProcess
-from scenarios.guarantees import Guarantee
-from scenarios.scenario import Between, LeaderAtWork, Outlasting, Scenario, Strike, Workload
+from scenarios.experiment.scenario import Between, LeaderAtWork, Outlasting, Scenario, Strike, Workload
+from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
     name="lock_expires",

@@ -1,8 +1,8 @@
 """The Redis primary dies and a replica takes over."""
 
 from chaos.faults import FailOverRedis
-from scenarios.guarantees import Guarantee
-from scenarios.scenario import Between, Effects, Scenario, Strike, Workload
+from scenarios.experiment.scenario import Between, Effects, Scenario, Strike, Workload
+from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
     name="redis_failover",

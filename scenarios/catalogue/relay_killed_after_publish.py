@@ -1,8 +1,8 @@
 """The relay dies between a publish and its confirm."""
 
 from chaos.faults import KillProcess, WithholdConfirm
-from scenarios.guarantees import Guarantee
-from scenarios.scenario import AtStart, Between, PreviousBit, Scenario, Strike, UntilNextBites, Workload
+from scenarios.experiment.scenario import AtStart, Between, PreviousBit, Scenario, Strike, UntilNextBites, Workload
+from scenarios.judging.guarantees import Guarantee
 
 ACKNOWLEDGED = 10
 """More than there are clients: at least one of these was made after the cut, and acknowledged although nothing reaches the broker."""

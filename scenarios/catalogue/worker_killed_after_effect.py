@@ -1,8 +1,8 @@
 """A worker dies between its effect and its word that it is done."""
 
 from chaos.faults import KillProcess
-from scenarios.guarantees import Guarantee
-from scenarios.scenario import Between, EffectAccepted, Scenario, Strike, Workload
+from scenarios.experiment.scenario import Between, EffectAccepted, Scenario, Strike, Workload
+from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
     name="worker_killed_after_effect",

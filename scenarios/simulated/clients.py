@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from functools import partial
 
-from chaos.simulation.clock import ns
-from chaos.simulation.network import LineCut
-from chaos.simulation.scheduler import Waiters
+from chaos.simulation.kernel.clock import ns
+from chaos.simulation.kernel.scheduler import Waiters
+from chaos.simulation.network.network import LineCut
 from chaos.simulation.world import SimulatedProcess, World
-from scenarios.clients import PATIENCE_S
-from scenarios.http_answers import TIMEOUT_S
-from scenarios.simulated.plan import PlannedTask
+from scenarios.contract.http_answers import TIMEOUT_S
+from scenarios.contract.system import Cancel, Operation, Outcome, ReadStatus, Submit
+from scenarios.experiment.clients import PATIENCE_S
 from scenarios.simulated.record import EventList
 from scenarios.simulated.system import Simulation
-from scenarios.system import Cancel, Operation, Outcome, ReadStatus, Submit
+from scenarios.simulated.worlds.plan import PlannedTask
 
 RECENT = 10
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from chaos.simulation.trace import Step
+from chaos.simulation.kernel.trace import Step
 from chaos.simulation.world import World
 
 PHASES = (

@@ -8,11 +8,12 @@ import msgspec
 
 from chaos.environments.simulated import SimulatedEnvironment
 from scenarios.errors import UnknownName
-from scenarios.facts import describe_world
-from scenarios.history import Event
+from scenarios.experiment.facts import describe_world
 from scenarios.lookup import find_scenario
-from scenarios.rundir import RunDirectory, Turn
+from scenarios.record.history import Event
+from scenarios.record.run_facts import Turn
 from scenarios.simulated.run import Simulated
+from scenarios.stored.rundir import RunDirectory
 
 _OWN_STORIES = {
     "swarm": "A few tasks in a small world, and a swarm of faults drawn by the seed. Whatever comes together, no promise may break.",

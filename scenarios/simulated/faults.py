@@ -15,8 +15,8 @@ from chaos.faults import (
     WithholdConfirm,
     name_of,
 )
-from chaos.simulation.clock import ns
-from chaos.simulation.scheduler import Waiters
+from chaos.simulation.kernel.clock import ns
+from chaos.simulation.kernel.scheduler import Waiters
 from chaos.simulation.world import SimulatedProcess, World
 
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from chaos.simulation.clock import ns
-from chaos.simulation.mishaps import Cut, Kill, Mishap, Pause, Undo
-from chaos.simulation.scheduler import Fiber, Life, Waiters
-from chaos.simulation.trace import Step
+from chaos.simulation.kernel.clock import ns
+from chaos.simulation.kernel.scheduler import Fiber, Life, Waiters
+from chaos.simulation.kernel.trace import Step
+from chaos.simulation.network.mishaps import Cut, Kill, Mishap, Pause, Undo
 from chaos.simulation.world import SimulatedProcess, World
-from scenarios import rundir
+from scenarios.record.run_facts import FaultRecord
 from scenarios.simulated.coverage import Coverage, stage_at_call, stage_of
-from scenarios.simulated.plan import PlannedMishap
 from scenarios.simulated.record import EventList
+from scenarios.simulated.worlds.plan import PlannedMishap
 
 
 class Mishaps:
@@ -22,7 +22,7 @@ class Mishaps:
         self._struck: set[tuple[str, int]] = set()
         self._down: set[str] = set()
         self._open = 0
-        self.told: list[rundir.Strike] = []
+        self.told: list[FaultRecord] = []
         self.calls_at_first: dict[str, int] = {}
         self.healed: Waiters = []
 
@@ -63,7 +63,7 @@ class Mishaps:
         begun_ns = self._world.now_ns
         healed_ns = begun_ns + ns(0.0 if isinstance(mishap, Undo) else planned.lasts_s)
         self.told.append(
-            rundir.Strike(
+            FaultRecord(
                 fault=fault,
                 target=target,
                 when=f"at call {fiber.calls} of {fiber.name}",

@@ -3,10 +3,10 @@
 from collections import Counter
 from typing import Any
 
-from chaos.simulation.clock import ns
-from chaos.simulation.network import Line, LineCut
-from chaos.simulation.scheduler import Scheduler, Waiters
-from scenarios.outside import TASK_POINTS, Ledger, Point, Records, Request
+from chaos.simulation.kernel.clock import ns
+from chaos.simulation.kernel.scheduler import Scheduler, Waiters
+from chaos.simulation.network.network import Line, LineCut
+from scenarios.experiment.outside import TASK_POINTS, Ledger, Point, Records, Request
 
 PATIENCE_NS = ns(120.0)
 

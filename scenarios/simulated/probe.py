@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from chaos.simulation.clock import ns
-from chaos.simulation.scheduler import Died
+from chaos.simulation.kernel.clock import ns
+from chaos.simulation.kernel.scheduler import Died
 from chaos.simulation.world import SimulatedProcess, World
+from scenarios.contract.tasklab_probe import Probe
 from scenarios.simulated.outside import OutsideConnection, SimulatedOutside
 from scenarios.simulated.record import EventList
-from tasklab.tasklab_probe import Probe
 
 KILLED_BY_TASK = "its task killed it"
 """Why a process is gone whose task was to end it."""

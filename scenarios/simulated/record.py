@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from chaos.simulation.scheduler import Scheduler
-from scenarios.history import Event
+from chaos.simulation.kernel.scheduler import Scheduler
+from scenarios.record.history import Event
 
 
 class EventList:
-    """Where everybody in the world writes; a `scenarios.outside.Records`."""
+    """Where everybody in the world writes; a `scenarios.experiment.outside.Records`."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler

@@ -10,29 +10,29 @@ from random import Random
 import msgspec
 import structlog
 
-from chaos.simulation.clock import EPOCH_NS, Skew, ns
-from chaos.simulation.delays import Delays, erratic, preempting
-from chaos.simulation.pool import reading_engine
-from chaos.simulation.scheduler import WorldStuck
-from chaos.simulation.trace import Trace
+from chaos.simulation.database.pool import reading_engine
+from chaos.simulation.kernel.clock import EPOCH_NS, Skew, ns
+from chaos.simulation.kernel.scheduler import WorldStuck
+from chaos.simulation.kernel.trace import Trace
+from chaos.simulation.network.delays import Delays, erratic, preempting
 from chaos.simulation.world import SimulatedProcess, World
-from scenarios import rundir
-from scenarios.drain import all_ended
-from scenarios.guarantees import Guarantee
-from scenarios.history import Event, History, Recorded
-from scenarios.judge import Judgement, judge
-from scenarios.policy import Policy
+from scenarios.contract.system import Account
+from scenarios.experiment.drain import all_ended
+from scenarios.judging.assumptions import doubts_of_history
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.judge import Judgement, judge
+from scenarios.judging.policy import Policy
+from scenarios.record.history import Event, History, Recorded
+from scenarios.record.run_facts import FaultRecord
 from scenarios.simulated.clients import Clients
 from scenarios.simulated.coverage import Coverage
 from scenarios.simulated.mishaps import Mishaps
 from scenarios.simulated.outside import SimulatedOutside
-from scenarios.simulated.plan import WorldPlan, mishaps_by_call
 from scenarios.simulated.probe import KILLED_BY_TASK, SimulatedProbe
 from scenarios.simulated.record import EventList
 from scenarios.simulated.strikes import Nemesis
 from scenarios.simulated.system import Simulation
-from scenarios.soundness import doubts_of_history
-from scenarios.system import Account
+from scenarios.simulated.worlds.plan import WorldPlan, mishaps_by_call
 
 LOOK_S = 0.05
 SETTLED_S = 0.3
@@ -60,7 +60,7 @@ class Simulated:
     claims: frozenset[Guarantee]
     judgement: Judgement
     trace: Trace
-    strikes: Sequence[rundir.Strike]
+    strikes: Sequence[FaultRecord]
     coverage: Coverage
     deviations: Mapping[str, Mapping[int, int]] | None
     missed: int
@@ -229,7 +229,7 @@ class WorldRun:
             scheduler.wait(self.nemesis.over)
 
     def _drain(self) -> tuple[bool, str]:
-        """As scenarios.drain: until all has ended, or nothing moves any more, or the budget is over; whether by its criterion, and how."""
+        """As scenarios.experiment.drain: until all has ended, or nothing moves any more, or the budget is over."""
         world, scheduler = self.world, self.world.scheduler
         quiet_s, budget_s = self._terms.pace.quiet_s, self._terms.policy.budget_s or BUDGET_S
         began_ns = moved_ns = world.now_ns

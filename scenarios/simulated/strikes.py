@@ -6,12 +6,12 @@ from functools import partial
 from random import Random
 
 from chaos.faults import REACHED, Fault, KillProcess, PauseProcess, name_of
-from chaos.simulation.clock import ns
-from chaos.simulation.scheduler import Waiters
+from chaos.simulation.kernel.clock import ns
+from chaos.simulation.kernel.scheduler import Waiters
 from chaos.simulation.world import World
-from scenarios import rundir
-from scenarios.outside import Point
-from scenarios.scenario import (
+from scenarios.experiment.nemesis import LOOK_S, describe
+from scenarios.experiment.outside import Point
+from scenarios.experiment.scenario import (
     ACKNOWLEDGED_WITHIN_S,
     AtStart,
     AttemptBegun,
@@ -20,12 +20,12 @@ from scenarios.scenario import (
     LeaderAtWork,
     PreviousBit,
 )
+from scenarios.record.run_facts import FaultRecord
 from scenarios.simulated.coverage import PHASE_OF_POINT, Coverage
 from scenarios.simulated.faults import CannotStrike, Injection, injection
 from scenarios.simulated.outside import Gate, SimulatedOutside
-from scenarios.simulated.plan import PlannedStrike, fault_of, trigger_of
 from scenarios.simulated.record import EventList
-from scenarios.strikes import LOOK_S, describe
+from scenarios.simulated.worlds.plan import PlannedStrike, fault_of, trigger_of
 
 _POINTS: Mapping[type, Point] = {AttemptBegun: "attempt", EffectAccepted: "effect", LeaderAtWork: "leader"}
 
@@ -52,9 +52,9 @@ class Course:
     healed_ns: int | None = None
     is_over: bool = False
 
-    def facts(self) -> rundir.Strike:
+    def facts(self) -> FaultRecord:
         """For run.json."""
-        return rundir.Strike(
+        return FaultRecord(
             fault=name_of(self.fault),
             target=self.target,
             when=when_words(self.planned),
@@ -177,7 +177,7 @@ class Nemesis:
         return sum(event.event == "submit.ok" for event in self._events.events)
 
     def _await_acknowledged(self, count: int) -> None:
-        """As scenarios.strikes: bounded."""
+        """As scenarios.experiment.nemesis: bounded."""
         for _ in range(round(ACKNOWLEDGED_WITHIN_S / LOOK_S)):
             if self._given_up or self._acknowledged() >= count:
                 return

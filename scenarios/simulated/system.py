@@ -1,4 +1,4 @@
-"""What a system brings so that its own code can run in the simulated world. A power beside those of scenarios.system."""
+"""What a system brings so that its own code can run in the simulated world. A power beside those of scenarios.contract.system."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,14 +7,14 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 from sqlalchemy import Engine
 
-from chaos.simulation.statements import Tables
+from chaos.simulation.database.statements import Tables
 from chaos.simulation.world import Bounds, ProcessPlan, Words
+from scenarios.contract.probe import Probe
+from scenarios.contract.system import Account, Operation, Outcome, Pace, System
 from scenarios.errors import NotApplicable
-from scenarios.guarantees import Guarantee
-from scenarios.history import Event
-from scenarios.policy import Policy
-from scenarios.probe import Probe
-from scenarios.system import Account, Operation, Outcome, Pace, System
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.policy import Policy
+from scenarios.record.history import Event
 
 
 class Sizes(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -77,7 +77,7 @@ class Simulation(Protocol):
         """Every task by its present state."""
 
     def trail(self, engine: Engine, epoch_ns: int) -> Sequence[Event]:
-        """See scenarios.system.Audited; `epoch_ns`: what the database's clock said when the world began."""
+        """See scenarios.contract.system.Audited; `epoch_ns`: what the database's clock said when the world began."""
 
 
 def simulation_of(system: System) -> Simulation:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import httpx
 
-from scenarios.http_answers import TIMEOUT_S, answer_of, no_answer
-from scenarios.system import Cancel, Operation, Outcome, ReadStatus, Submit
+from scenarios.contract.http_answers import TIMEOUT_S, answer_of, no_answer
+from scenarios.contract.system import Cancel, Operation, Outcome, ReadStatus, Submit
 
 SURELY_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 """Of what goes wrong without an answer; behind all else the request may have been received."""
@@ -18,7 +18,7 @@ class HttpClient:
         self._http = httpx.Client(base_url=base_url, timeout=TIMEOUT_S, transport=httpx.HTTPTransport(retries=0))
 
     def invoke(self, operation: Operation) -> Outcome:
-        """See scenarios.system.Client."""
+        """See scenarios.contract.system.Client."""
         try:
             response = self._send(operation)
         except httpx.HTTPError as error:
@@ -36,7 +36,7 @@ class HttpClient:
         )
 
     def close(self) -> None:
-        """See scenarios.system.Client."""
+        """See scenarios.contract.system.Client."""
         self._http.close()
 
     def _send(self, operation: Operation) -> httpx.Response:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tasklab.commands.output import Progress
 
 if TYPE_CHECKING:
-    from scenarios.simulated.tally import Tally
+    from scenarios.simulated.search.tally import Tally
 
 SAY_EVERY_S = 10.0
 REWRITE_EVERY_S = 0.2

@@ -9,10 +9,10 @@ from tasklab.commands.story import print_story
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from scenarios.simulated.campaign import Visited
-    from scenarios.simulated.explore import Row
-    from scenarios.simulated.hunt import Told
-    from scenarios.simulated.tally import Tally
+    from scenarios.simulated.search.campaign import Visited
+    from scenarios.simulated.search.explore import Row
+    from scenarios.simulated.search.hunt import Told
+    from scenarios.simulated.search.tally import Tally
 
 
 def print_summary(
@@ -92,7 +92,7 @@ def _promises(seldom: "list[tuple[str, int]]") -> "Table":
     """What silence is worth of promises that not every world puts to the test."""
     from rich.table import Table
 
-    from scenarios.judge import bound
+    from scenarios.judging.judge import bound
 
     table = Table(
         title="promises that only some of the worlds put to the test",

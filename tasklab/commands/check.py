@@ -10,8 +10,8 @@ import typer
 from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, explained, harmless, print_json
 
 if TYPE_CHECKING:
-    from scenarios.guarantees import Guarantee
-    from scenarios.policy import Policy
+    from scenarios.judging.guarantees import Guarantee
+    from scenarios.judging.policy import Policy
 
 
 class HistoryFormat(enum.StrEnum):
@@ -113,7 +113,7 @@ def _refuse(chosen: str, stated: Mapping[str, object], *, allowed: Collection[st
 def _check(
     path: Path, claims: "frozenset[Guarantee] | None", policy: "Policy | None", witness: str | None, as_json: bool
 ) -> int:
-    from scenarios.judging import Question, judge_path
+    from scenarios.stored.judge import Question, judge_path
     from tasklab.commands.check_runs import check_runs
     from tasklab.commands.check_words import print_journey, print_judged
 
@@ -133,7 +133,7 @@ def _check(
 def _runs_at(path: Path) -> tuple[Path, ...]:
     """The runs in a directory that is none itself; else the path as it stands."""
     from reports.reading import find_runs
-    from scenarios.rundir import RUN_FILE
+    from scenarios.stored.rundir import RUN_FILE
 
     is_place = path.is_dir() and not (path / RUN_FILE).exists()
     return find_runs([path]) if is_place else (path,)
@@ -149,8 +149,8 @@ def _the_only(runs: Sequence[Path], path: Path) -> Path:
 
 def _check_objects(path: Path, model: str, time_limit_s: float, as_json: bool) -> int:
     from scenarios.errors import NothingToJudge
-    from scenarios.judging import judge_path
-    from scenarios.objects import OBJECTS
+    from scenarios.judging.linearizability.objects import OBJECTS
+    from scenarios.stored.judge import judge_path
     from tasklab.commands.check_objects import check_objects
 
     if model not in OBJECTS:
@@ -166,7 +166,7 @@ def _check_jepsen(path: Path, model: str | None, time_limit_s: float, as_json: b
 
 def _claims(names: str | None) -> "frozenset[Guarantee] | None":
     from scenarios.errors import WrongUsage
-    from scenarios.judging import claims_from
+    from scenarios.stored.judge import claims_from
 
     if names is None:
         return None
@@ -180,7 +180,7 @@ def _policy(file: Path | None) -> "Policy | None":
     import msgspec
 
     from scenarios.errors import NothingToJudge
-    from scenarios.policy import policy_from
+    from scenarios.judging.policy import policy_from
 
     if file is None:
         return None
@@ -193,7 +193,7 @@ def _policy(file: Path | None) -> "Policy | None":
 def _check_cases(file: Path, history_format: HistoryFormat, as_json: bool) -> int:
     import msgspec
 
-    from scenarios.judging import differences, read_cases
+    from scenarios.stored.judge import differences, read_cases
     from tasklab.commands.check_jepsen import check_jepsen_cases
 
     if history_format is HistoryFormat.JEPSEN:

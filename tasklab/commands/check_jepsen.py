@@ -8,10 +8,10 @@ import msgspec
 import typer
 
 from scenarios.errors import NothingToJudge
-from scenarios.jepsen.calls import MODELS, calls_of
-from scenarios.jepsen.checkers import CHECKERS
-from scenarios.jepsen.operations import MalformedHistory, Operation, operations_from, read_operations
-from scenarios.jepsen.verdicts import JepsenJudgement, judge_jepsen
+from scenarios.judging.jepsen.calls import MODELS, calls_of
+from scenarios.judging.jepsen.checkers import CHECKERS
+from scenarios.judging.jepsen.operations import MalformedHistory, Operation, operations_from, read_operations
+from scenarios.judging.jepsen.verdicts import JepsenJudgement, judge_jepsen
 from tasklab.commands.check_objects import judge_calls, print_said
 from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, print_json
 

@@ -4,10 +4,10 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from scenarios.judging import Judged
-from scenarios.linearizability import Call, Model, linearizable
-from scenarios.objects import OBJECTS
-from scenarios.verdict import Ruling, exit_code_of
+from scenarios.judging.linearizability.objects import OBJECTS
+from scenarios.judging.linearizability.search import Call, Model, linearizable
+from scenarios.judging.verdict import Ruling, exit_code_of
+from scenarios.stored.judge import Judged
 from tasklab.commands.check_words import print_malformed
 from tasklab.commands.output import EXIT_UNKNOWN, console, print_json
 

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from scenarios.errors import WrongUsage
-from scenarios.judge import Judgement
-from scenarios.judging import Question, judge_path
+from scenarios.judging.judge import Judgement
+from scenarios.stored.judge import Question, judge_path
 from tasklab.commands.output import EXIT_UNKNOWN, STYLE_OF_EXIT, console, print_json, worst
 from tasklab.commands.verdict_words import RULING_OF_EXIT, sentence_of
 

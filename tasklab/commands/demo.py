@@ -23,7 +23,7 @@ from tasklab.commands.worlds import EnvironmentName, make_environment
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from scenarios.system import System
+    from scenarios.contract.system import System
 
 EMBEDDED_SCENARIOS = ("worker_killed_after_effect", "lease_expires")
 SYSTEMS = ("reference", "naive")
@@ -97,7 +97,7 @@ def _run_all(
 def _report(judged: list[JudgedRun], place: Path) -> Path:
     """One file with all runs side by side."""
     from reports.build import write_report
-    from scenarios.rundir import REPORT_FILE
+    from scenarios.stored.rundir import REPORT_FILE
 
     return write_report([one.directory for one in judged if one.directory is not None], place / REPORT_FILE)
 

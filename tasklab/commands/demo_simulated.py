@@ -13,9 +13,9 @@ from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, STYLE_OF_EXIT, Progr
 from tasklab.commands.story import print_story
 
 if TYPE_CHECKING:
-    from scenarios.simulated.executors import Executor
-    from scenarios.simulated.hunt import Finding, Told
-    from scenarios.simulated.tally import Tally
+    from scenarios.simulated.search.executors import Executor
+    from scenarios.simulated.search.hunt import Finding, Told
+    from scenarios.simulated.search.tally import Tally
 
 WORLDS = 2000
 SYSTEM = "reference"
@@ -47,9 +47,9 @@ class Opening:
 
 def open_with_simulator(seed: int, say: Progress) -> Opening:
     """Run both; the worlds are those of the seeds from this one on."""
-    from scenarios.simulated import swarm
-    from scenarios.simulated.explore import works_of
-    from scenarios.simulated.tally import Tally
+    from scenarios.simulated.search.explore import works_of
+    from scenarios.simulated.search.tally import Tally
+    from scenarios.simulated.worlds import swarm
     from scenarios.systems.mutants.catalogue import find_mutant
 
     tally = Tally()
@@ -68,7 +68,7 @@ def open_with_simulator(seed: int, say: Progress) -> Opening:
 
 @contextmanager
 def _executor() -> "Iterator[Executor]":
-    from scenarios.simulated.executors import in_this_process, processes
+    from scenarios.simulated.search.executors import in_this_process, processes
 
     jobs = os.cpu_count() or 1
     if jobs == 1:

@@ -61,7 +61,7 @@ def _faults() -> list[tuple[str, str]]:
 
 
 def _guarantees() -> list[tuple[str, str]]:
-    from scenarios.guarantees import Guarantee
+    from scenarios.judging.guarantees import Guarantee
 
     return [(guarantee.value, guarantee.sentence) for guarantee in Guarantee]
 

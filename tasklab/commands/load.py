@@ -16,9 +16,10 @@ from tasklab.commands.worlds import EnvironmentName, make_environment
 if TYPE_CHECKING:
     from chaos.environment import Environment
     from loadtests.arrivals import LoadPlan
-    from scenarios.rundir import LoadFigures, Percentiles, RunDirectory
-    from scenarios.scenario import Scenario
-    from scenarios.system import System
+    from scenarios.contract.system import System
+    from scenarios.experiment.scenario import Scenario
+    from scenarios.record.run_facts import LoadFigures, Percentiles
+    from scenarios.stored.rundir import RunDirectory
     from tasklab.commands.load_driver import Page
 
 RATE_MAX = 5000.0
@@ -122,12 +123,12 @@ def run_load(
     """
     from loadtests.figures import figures_of
     from reports.build import write_report
+    from scenarios.contract.system import Addressed
     from scenarios.errors import NotApplicable
-    from scenarios.judging import judge_run
-    from scenarios.rundir import REPORT_FILE
-    from scenarios.runner import run
-    from scenarios.scaling import as_load
-    from scenarios.system import Addressed
+    from scenarios.experiment.run import run
+    from scenarios.experiment.scaling import as_load
+    from scenarios.stored.judge import judge_run
+    from scenarios.stored.rundir import REPORT_FILE
     from tasklab.commands.load_driver import LocustDriver
 
     if not isinstance(plugin, Addressed):

@@ -12,11 +12,11 @@ from chaos.ports import LOOPBACK, is_refused
 from loadtests.arrivals import LoadPlan
 from loadtests.figures import ON_TIME_S, figures_of, is_as_planned
 from loadtests.handing_over import HISTORY_FILE, Line, decode_line, read_marks
+from scenarios.contract.system import Addressed, Outcome
 from scenarios.errors import RunFailed
-from scenarios.live import LiveFigures
-from scenarios.runner import Run
-from scenarios.submissions import Submissions
-from scenarios.system import Addressed, Outcome
+from scenarios.experiment.live import LiveFigures
+from scenarios.experiment.run import Run
+from scenarios.experiment.submissions import Submissions
 
 LOCUSTFILE = Path(__file__).parents[2] / "loadtests" / "locustfile.py"
 PROCESS = "locust"
@@ -78,7 +78,7 @@ class Follower:
 
 
 class LocustDriver:
-    """Locust as a `scenarios.driver.Driver`: headless, or with its page."""
+    """Locust as a `scenarios.experiment.driver.Driver`: headless, or with its page."""
 
     def __init__(self, run: Run, plan: LoadPlan, page: Page | None) -> None:
         assert isinstance(run.system, Addressed), "the command has looked whether there is an API to submit to"
@@ -93,7 +93,7 @@ class LocustDriver:
         self._deadline_s = 0.0
 
     def start(self) -> None:
-        """See scenarios.driver.Driver. With a page and without autostart: returns when somebody has pressed start."""
+        """See scenarios.experiment.driver.Driver. With a page and without autostart: returns when somebody has pressed start."""
         environment = self._run.environment
         self._live.start()
         self._process = process = environment.start_process(self._spec(), log_directory=self._run.directory.logs)
@@ -111,7 +111,7 @@ class LocustDriver:
         self._deadline_s = time.monotonic() + self._plan.duration_s + OVERTIME_S
 
     def finished(self) -> bool:
-        """See scenarios.driver.Driver.
+        """See scenarios.experiment.driver.Driver.
 
         Raises:
             ProcessFailed: Locust ended on its own, or did not come to an end.
@@ -127,7 +127,7 @@ class LocustDriver:
         return False
 
     def stop(self) -> None:
-        """See scenarios.driver.Driver."""
+        """See scenarios.experiment.driver.Driver."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -137,7 +137,7 @@ class LocustDriver:
         self._run.environment.stop_process(process, timeout_s=STOP_TIMEOUT_S)
 
     def problems(self) -> Sequence[str]:
-        """See scenarios.driver.Driver: a load that was not the one asked for proves nothing about it."""
+        """See scenarios.experiment.driver.Driver: a load that was not the one asked for proves nothing about it."""
         figures = figures_of(self._directory, self._plan)
         if is_as_planned(figures):
             return ()

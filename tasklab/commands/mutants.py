@@ -11,7 +11,7 @@ from tasklab.commands.run import SEED_MAX
 from tasklab.commands.story import print_story
 
 if TYPE_CHECKING:
-    from scenarios.simulated.hunt import Finding, Told
+    from scenarios.simulated.search.hunt import Finding, Told
     from scenarios.systems.mutants.mutant import Mutant
 
 SHRINK_S = 15.0
@@ -51,7 +51,7 @@ def mutants(
 
 def look_for(mutant: "Mutant", *, first_seed: int, seconds: float) -> "tuple[Finding, Told | None]":
     """Whether and how the defect is found, and the story of it."""
-    from scenarios.simulated.hunt import Finding, hunt, shrink_and_tell
+    from scenarios.simulated.search.hunt import Finding, hunt, shrink_and_tell
 
     simulation = mutant.simulation()
     expected = [promise.value for promise in mutant.expected]

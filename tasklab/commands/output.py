@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from scenarios.verdict import EXIT_BROKEN as EXIT_BROKEN
-from scenarios.verdict import EXIT_HELD as EXIT_HELD
-from scenarios.verdict import EXIT_UNKNOWN as EXIT_UNKNOWN
-from scenarios.verdict import Ruling
+from scenarios.judging.verdict import EXIT_BROKEN as EXIT_BROKEN
+from scenarios.judging.verdict import EXIT_HELD as EXIT_HELD
+from scenarios.judging.verdict import EXIT_UNKNOWN as EXIT_UNKNOWN
+from scenarios.judging.verdict import Ruling
 
 if TYPE_CHECKING:
     from rich.console import Console

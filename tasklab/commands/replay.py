@@ -11,7 +11,7 @@ from tasklab.commands.run import JudgedRun, print_judged, print_runs_json
 from tasklab.commands.story import print_story
 
 if TYPE_CHECKING:
-    from scenarios.simulated.token import Token
+    from scenarios.simulated.search.token import Token
 
 
 def replay(
@@ -30,14 +30,14 @@ def replay(
     """
     with explained():
         from reports.build import write_report
-        from scenarios.judging import judge_run
         from scenarios.lookup import find_system
-        from scenarios.rundir import REPORT_FILE
         from scenarios.simulated.directory import write_run
-        from scenarios.simulated.explore import explorer_of
         from scenarios.simulated.run import simulate
-        from scenarios.simulated.shrink import broken_promises
-        from scenarios.simulated.story import tell
+        from scenarios.simulated.search.explore import explorer_of
+        from scenarios.simulated.search.shrink import broken_promises
+        from scenarios.simulated.search.story import tell
+        from scenarios.stored.judge import judge_run
+        from scenarios.stored.rundir import REPORT_FILE
 
         wanted = _token(token)
         place = place_for_runs(out)
@@ -65,8 +65,8 @@ def replay(
 def _token(text: str) -> "Token":
     """The token, or that of a run directory which a simulated run has left."""
     from scenarios.errors import WrongUsage
-    from scenarios.rundir import RUN_FILE, RunDirectory
-    from scenarios.simulated.token import Token, read_token
+    from scenarios.simulated.search.token import Token, read_token
+    from scenarios.stored.rundir import RUN_FILE, RunDirectory
 
     directory = Path(text)
     if "~" in directory.name or not (directory / RUN_FILE).exists():  # a token may be longer than any name of a file

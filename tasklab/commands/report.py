@@ -37,7 +37,7 @@ def report(
     """
     # Here and not above: templates and decoders are for this command alone, and `tasklab --help` should not wait for them.
     from reports.build import render, sections_of
-    from scenarios.rundir import REPORT_FILE, write_whole
+    from scenarios.stored.rundir import REPORT_FILE, write_whole
 
     with explained():
         sections = sections_of(run_directories)

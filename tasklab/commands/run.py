@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from chaos.environment import Environment
-    from scenarios.judge import Judgement
-    from scenarios.scenario import Scenario
-    from scenarios.system import System
-    from scenarios.verdict import Verdict
+    from scenarios.contract.system import System
+    from scenarios.experiment.scenario import Scenario
+    from scenarios.judging.judge import Judgement
+    from scenarios.judging.verdict import Verdict
 
 SEED_MAX = 2**31 - 1
 
@@ -157,9 +157,9 @@ def run_one(
     """One run, judged and reported; a scenario that has nothing to strike here is no run."""
     from reports.build import write_report
     from scenarios.errors import NotApplicable
-    from scenarios.judging import judge_run
-    from scenarios.rundir import REPORT_FILE
-    from scenarios.runner import run as run_scenario
+    from scenarios.experiment.run import run as run_scenario
+    from scenarios.stored.judge import judge_run
+    from scenarios.stored.rundir import REPORT_FILE
 
     directory = place / f"{scenario.name}-{plugin.name}-{seed}"
     repeat = f"tasklab run {scenario_name} --system {system_name} --environment {world.name} --seed {seed}"
@@ -189,12 +189,12 @@ def run_simulated(
     """One run in the simulated world, judged and reported; a system that brings no simulation is no run."""
     from reports.build import write_report
     from scenarios.errors import NotApplicable
-    from scenarios.judging import judge_run
-    from scenarios.rundir import REPORT_FILE
-    from scenarios.simulated.catalogue import world_of
     from scenarios.simulated.directory import write_run
     from scenarios.simulated.run import simulate
     from scenarios.simulated.system import simulation_of
+    from scenarios.simulated.worlds.catalogue import world_of
+    from scenarios.stored.judge import judge_run
+    from scenarios.stored.rundir import REPORT_FILE
 
     environment = WorldName.SIMULATED.value
     repeat = f"tasklab run {scenario_name} --system {system_name} --environment {environment} --seed {seed}"

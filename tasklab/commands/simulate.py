@@ -16,9 +16,9 @@ from tasklab.commands.output import Progress, explained
 from tasklab.commands.places import file_for_rows
 
 if TYPE_CHECKING:
-    from scenarios.simulated.campaign import Visited
-    from scenarios.simulated.executors import Executor
-    from scenarios.simulated.explore import Row
+    from scenarios.simulated.search.campaign import Visited
+    from scenarios.simulated.search.executors import Executor
+    from scenarios.simulated.search.explore import Row
 
 ALARMS_MAX = 5
 """After so many a campaign ends: it has something to tell."""
@@ -74,10 +74,10 @@ def simulate(
     if merge:
         _sum_up(merge, as_json=as_json)
     with explained():
-        from scenarios.simulated.campaign import check, explore, seeds_of, tell_alarms
-        from scenarios.simulated.explore import explorer_of, works_of
-        from scenarios.simulated.series import series_names
-        from scenarios.simulated.tally import Tally
+        from scenarios.simulated.search.campaign import check, explore, seeds_of, tell_alarms
+        from scenarios.simulated.search.explore import explorer_of, works_of
+        from scenarios.simulated.search.tally import Tally
+        from scenarios.simulated.worlds.series import series_names
 
         say = Progress()
         if out is not None:
@@ -114,8 +114,8 @@ def simulate(
 def _sum_up(files: list[Path], *, as_json: bool) -> NoReturn:
     """The rows of several campaigns as if they had been one; each world counts once."""
     with explained():
-        from scenarios.simulated.campaign import read_rows
-        from scenarios.simulated.tally import Tally
+        from scenarios.simulated.search.campaign import read_rows
+        from scenarios.simulated.search.tally import Tally
 
         rows = read_rows(files)
         tally = Tally()
@@ -129,15 +129,15 @@ def _sum_up(files: list[Path], *, as_json: bool) -> NoReturn:
 
 
 def _visited(system: str, rows: "list[Row]") -> "Visited | None":
-    from scenarios.simulated.campaign import visited
-    from scenarios.simulated.crash_points import NAME as CRASH_POINTS
+    from scenarios.simulated.search.campaign import visited
+    from scenarios.simulated.worlds.crash_points import NAME as CRASH_POINTS
 
     return visited(system, rows) if any(row.series == CRASH_POINTS for row in rows) else None
 
 
 @contextmanager
 def _executor(name: ExecutorName, jobs: int) -> "Iterator[Executor]":
-    from scenarios.simulated.executors import in_this_process, processes, ray_cluster
+    from scenarios.simulated.search.executors import in_this_process, processes, ray_cluster
 
     if name is ExecutorName.RAY:
         with ray_cluster() as executor:

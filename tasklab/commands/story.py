@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tasklab.commands.output import console
 
 if TYPE_CHECKING:
-    from scenarios.rundir import Turn
+    from scenarios.record.run_facts import Turn
 
 TURNS_SHOWN = 40
 

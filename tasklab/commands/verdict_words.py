@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from scenarios.verdict import Ruling
+from scenarios.judging.verdict import Ruling
 from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 
 if TYPE_CHECKING:
-    from scenarios.account import Account
-    from scenarios.judge import Judgement
+    from scenarios.judging.judge import Judgement
+    from scenarios.judging.reconciliation import Account
 
 RULING_OF_EXIT = {EXIT_HELD: Ruling.HELD, EXIT_BROKEN: Ruling.BROKEN, EXIT_UNKNOWN: Ruling.UNKNOWN}
 

@@ -23,7 +23,7 @@ IMAGE_VARIABLES: Mapping["ServiceName", str] = {
 
 if TYPE_CHECKING:
     from chaos.environment import Environment, ServiceName
-    from scenarios.system import System
+    from scenarios.contract.system import System
 
 
 class EnvironmentName(StrEnum):

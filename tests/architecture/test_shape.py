@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+import scenarios.contract.system
 import scenarios.simulated.system
-import scenarios.system
 import tasklab
 from chaos.faults import NAMES
+from scenarios.contract.system import Pace, System
+from scenarios.experiment.plan import plan
 from scenarios.lookup import find_scenario, find_system, scenario_names, system_names
-from scenarios.nemesis import plan
-from scenarios.system import Pace, System
 
 ROOT = Path(tasklab.__file__).parents[1]
 PACKAGES = ("tasklab", "reference_impl", "chaos", "scenarios", "reports", "loadtests")
@@ -33,7 +33,7 @@ def is_power(value: object) -> bool:
 
 POWERS = [
     name
-    for module in (scenarios.system, scenarios.simulated.system)
+    for module in (scenarios.contract.system, scenarios.simulated.system)
     for name, it in vars(module).items()
     if is_power(it)
 ]
@@ -60,7 +60,7 @@ def test_a_module_says_what_it_is_for_and_fits_in_a_head(file: Path) -> None:
 
 
 def test_the_probe_needs_nothing_but_the_standard_library() -> None:
-    tree = ast.parse((ROOT / "tasklab" / "tasklab_probe.py").read_text())
+    tree = ast.parse((ROOT / "scenarios" / "contract" / "tasklab_probe.py").read_text())
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from loads import Lab, left_of
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 from chaos.ports import PortLease, is_refused
+from tests.load_process import Lab, left_of
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome

@@ -13,7 +13,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 from reports.build import write_report
-from tests import samples
+from tests import sample_runs
 
 pytestmark = pytest.mark.browser
 
@@ -74,7 +74,7 @@ def page(chromium: Chrome, tmp_path: Path) -> Iterator[Callable[..., Page]]:
 
 
 def test_the_first_thing_to_read_is_the_verdict(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.broken(tmp_path / "run"))
+    opened = page(sample_runs.broken(tmp_path / "run"))
 
     assert opened.text(".banner .word") == "BROKEN"
     assert opened.text("h1").startswith("naive broke 2 of the 5 promises it claims, under broker_killed: no_lost_task")
@@ -93,7 +93,7 @@ def test_unknown_does_not_look_green(page: Callable[..., Page], tmp_path: Path) 
 
     edges = [
         edge_of(make(tmp_path / make.__name__))
-        for make in (samples.held, samples.broken, samples.undecided, samples.unfinished)
+        for make in (sample_runs.held, sample_runs.broken, sample_runs.undecided, sample_runs.unfinished)
     ]
 
     assert edges == [
@@ -105,7 +105,7 @@ def test_unknown_does_not_look_green(page: Callable[..., Page], tmp_path: Path) 
 
 
 def test_the_page_asks_for_nothing_and_complains_of_nothing(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.broken(tmp_path / "run"))
+    opened = page(sample_runs.broken(tmp_path / "run"))
     opened.scroll_to(".charts")
     opened.wait(lambda: len(opened.all(".charts canvas")) == 5)
 
@@ -115,7 +115,7 @@ def test_the_page_asks_for_nothing_and_complains_of_nothing(page: Callable[..., 
 
 
 def test_the_policy_stops_what_the_page_would_never_do(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.held(tmp_path / "run"))
+    opened = page(sample_runs.held(tmp_path / "run"))
 
     refused = opened.chrome.execute_async_script(
         """
@@ -135,7 +135,7 @@ def test_the_policy_stops_what_the_page_would_never_do(page: Callable[..., Page]
 
 
 def test_every_chart_is_drawn(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.held(tmp_path / "run"))
+    opened = page(sample_runs.held(tmp_path / "run"))
     opened.scroll_to(".charts")
     opened.wait(lambda: len(opened.all(".charts canvas")) == 5)
 
@@ -146,7 +146,7 @@ def test_every_chart_is_drawn(page: Callable[..., Page], tmp_path: Path) -> None
 
 
 def test_nothing_moves_when_the_charts_are_drawn(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.held(tmp_path / "run"))
+    opened = page(sample_runs.held(tmp_path / "run"))
     assert opened.all(".charts canvas") == []
     before = opened.one(".run-body").size["height"]
 
@@ -157,7 +157,7 @@ def test_nothing_moves_when_the_charts_are_drawn(page: Callable[..., Page], tmp_
 
 
 def test_the_figures_behind_the_charts_are_there_as_a_table(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.undecided(tmp_path / "run"))
+    opened = page(sample_runs.undecided(tmp_path / "run"))
     opened.scroll_to(".charts")
     opened.wait(lambda: len(opened.all(".charts canvas")) == 5)
 
@@ -170,7 +170,7 @@ def test_the_figures_behind_the_charts_are_there_as_a_table(page: Callable[..., 
 
 
 def test_pointing_at_a_dot_names_its_task(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.undecided(tmp_path / "run"))
+    opened = page(sample_runs.undecided(tmp_path / "run"))
     opened.scroll_to("[data-plot=latency]")
     opened.wait(lambda: opened.all("[data-plot=latency] .u-over"))
 
@@ -182,7 +182,7 @@ def test_pointing_at_a_dot_names_its_task(page: Callable[..., Page], tmp_path: P
 
 
 def test_copy_puts_the_command_into_the_clipboard(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.broken(tmp_path / "run"))
+    opened = page(sample_runs.broken(tmp_path / "run"))
 
     opened.one(".copy").click()
 
@@ -194,7 +194,7 @@ def test_copy_puts_the_command_into_the_clipboard(page: Callable[..., Page], tmp
 
 
 def test_without_a_clipboard_the_command_is_copied_the_old_way(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.held(tmp_path / "run"))
+    opened = page(sample_runs.held(tmp_path / "run"))
     opened.chrome.execute_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
 
     opened.one(".copy").click()
@@ -207,7 +207,7 @@ def test_without_a_clipboard_the_command_is_copied_the_old_way(page: Callable[..
 
 
 def test_a_witness_leads_to_its_journey(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.broken(tmp_path / "run"))
+    opened = page(sample_runs.broken(tmp_path / "run"))
     witness = next(link for link in opened.all(".verdicts a.task") if link.text == "task-0093")
     journey = opened.one(str(witness.get_attribute("href")).rpartition("/")[2].partition("page.html")[2])
     assert not journey.is_displayed()
@@ -227,7 +227,7 @@ def test_a_witness_leads_to_its_journey(page: Callable[..., Page], tmp_path: Pat
 
 
 def test_a_link_into_a_closed_run_opens_it(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.held(tmp_path / "a"), samples.broken(tmp_path / "b"))
+    opened = page(sample_runs.held(tmp_path / "a"), sample_runs.broken(tmp_path / "b"))
     assert [cell.text.replace("\n", " ") for cell in opened.all(".matrix .cell")] == [
         "held",
         "broken no_lost_task, no_stuck_task",
@@ -243,13 +243,13 @@ def test_a_link_into_a_closed_run_opens_it(page: Callable[..., Page], tmp_path: 
 
 
 def test_an_address_with_a_fragment_opens_at_the_journey(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.held(tmp_path / "a"), samples.broken(tmp_path / "b"), fragment="#run2-journey3")
+    opened = page(sample_runs.held(tmp_path / "a"), sample_runs.broken(tmp_path / "b"), fragment="#run2-journey3")
 
     opened.wait(opened.one("#run2-journey3").is_displayed)
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("make", [samples.broken, samples.hostile, samples.unfinished])
+@pytest.mark.parametrize("make", [sample_runs.broken, sample_runs.hostile, sample_runs.unfinished])
 def test_the_page_is_never_wider_than_the_window(
     page: Callable[..., Page], tmp_path: Path, width: int, make: Callable[[Path], Path]
 ) -> None:
@@ -265,7 +265,7 @@ def test_the_page_is_never_wider_than_the_window(
 
 
 def test_nothing_planted_in_a_run_runs(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.hostile(tmp_path / "a"), samples.hostile(tmp_path / "b"))
+    opened = page(sample_runs.hostile(tmp_path / "a"), sample_runs.hostile(tmp_path / "b"))
     opened.chrome.execute_script("for (const box of document.querySelectorAll('details')) box.open = true")
     opened.scroll_to("#run1 .charts")
     opened.wait(lambda: len(opened.all("#run1 .charts canvas")) == 5)
@@ -283,7 +283,7 @@ def test_nothing_planted_in_a_run_runs(page: Callable[..., Page], tmp_path: Path
 
 
 def test_dark_is_dark_and_redraws_the_charts(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.held(tmp_path / "run"))
+    opened = page(sample_runs.held(tmp_path / "run"))
     opened.scroll_to(".charts")
     opened.wait(lambda: len(opened.all(".charts canvas")) == 5)
     light = opened.one("[data-plot=open] canvas")
@@ -298,7 +298,7 @@ def test_dark_is_dark_and_redraws_the_charts(page: Callable[..., Page], tmp_path
 def test_paper_gets_light_colours_and_open_first_journeys_and_the_screen_gets_its_own_back(
     page: Callable[..., Page], tmp_path: Path
 ) -> None:
-    opened = page(samples.broken(tmp_path / "run"))
+    opened = page(sample_runs.broken(tmp_path / "run"))
     dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
     opened.chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
     journeys = opened.all(".run-body > details.journey")
@@ -314,7 +314,7 @@ def test_paper_gets_light_colours_and_open_first_journeys_and_the_screen_gets_it
 
 
 def test_a_history_of_a_hundred_thousand_events_opens(page: Callable[..., Page], tmp_path: Path) -> None:
-    opened = page(samples.large(tmp_path / "run"))
+    opened = page(sample_runs.large(tmp_path / "run"))
 
     opened.scroll_to(".charts")
 

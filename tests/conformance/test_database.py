@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
-from reference_impl.database_clock import now_us
+from reference_impl.rows.database_clock import now_us
 from tests.conformance.conftest import Conform
 from tests.conformance.worlds import Clients, numbered, things
 

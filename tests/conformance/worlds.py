@@ -11,18 +11,18 @@ from sqlalchemy import BigInteger, Column, Engine, Index, MetaData, String, Tabl
 from chaos.environment import Services
 from chaos.environments.local import LocalEnvironment
 from chaos.faults import FailOverRedis, KillService
-from chaos.simulation.clock import Skew, ns
-from chaos.simulation.delays import Delays
-from chaos.simulation.dialect import DIALECT
-from chaos.simulation.scheduler import Waiters
-from chaos.simulation.statements import Tables
+from chaos.simulation.database.dialect import DIALECT
+from chaos.simulation.database.statements import Tables
+from chaos.simulation.kernel.clock import Skew, ns
+from chaos.simulation.kernel.scheduler import Waiters
+from chaos.simulation.network.delays import Delays
 from chaos.simulation.world import Bounds, ProcessPlan, Seams, World
 from reference_impl.adapters.mysql import mysql_engine
 from reference_impl.adapters.rabbitmq import RabbitBroker
 from reference_impl.adapters.redis import redis_cache
-from reference_impl.database_clock import now_us
 from reference_impl.ports import Broker, Cache, Topology
-from scenarios.systems.reference_simulated import ReferenceWords
+from reference_impl.rows.database_clock import now_us
+from scenarios.systems.reference.simulated import ReferenceWords
 
 IO_TIMEOUT_S = 4.0
 LOCK_WAIT_S = 1

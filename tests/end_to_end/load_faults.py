@@ -1,8 +1,8 @@
 """Scenarios whose faults strike a load early, so that much of it is still to come, on a slow machine, too."""
 
 from chaos.faults import KillService, PauseProcess
-from scenarios.guarantees import Guarantee
-from scenarios.scenario import Effects, Scenario, Strike, Workload
+from scenarios.experiment.scenario import Effects, Scenario, Strike, Workload
+from scenarios.judging.guarantees import Guarantee
 
 FROZEN_S = 3.0
 WORKLOAD = Workload(tasks=100, rate_per_s=20)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import msgspec
 from load_faults import FROZEN_S
-from loads import Lab, left_of, load
 
 from chaos.ports import PortLease, is_refused
 from loadtests.figures import percentiles
 from loadtests.handing_over import HISTORY_FILE, decode_line
 from reports.series import series_of
-from scenarios.history import NS_PER_S
-from scenarios.judging import judge_path
+from scenarios.record.history import NS_PER_S
+from scenarios.stored.judge import judge_path
 from tasklab.commands.load_driver import LOCUSTFILE
+from tests.load_process import Lab, left_of, load
 
 EMBEDDED = ("--environment", "embedded", "--seed", "3")
 

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from loads import left_of, load
+
+from tests.load_process import left_of, load
 
 pytestmark = pytest.mark.services
 

@@ -23,7 +23,7 @@ def run(place: Path, scenario: str, system: str = "reference") -> dict[str, Any]
 
 
 def test_a_fault_that_never_bit_makes_the_run_unknown(tmp_path: Path) -> None:
-    one = run(tmp_path, "tests.negative.liars:never_reached")
+    one = run(tmp_path, "tests.negative.dishonest_systems:never_reached")
 
     assert one["exit_code"] == 3
     assert {said["verdict"] for said in one["verdicts"].values()} == {"unknown"}
@@ -32,7 +32,7 @@ def test_a_fault_that_never_bit_makes_the_run_unknown(tmp_path: Path) -> None:
 
 def test_a_run_in_which_nobody_submitted_anything_proves_nothing(tmp_path: Path) -> None:
     """All of it went well: the fault bit and healed, the lab's own warm-up was done."""
-    one = run(tmp_path, "tests.negative.liars:no_work")
+    one = run(tmp_path, "tests.negative.dishonest_systems:no_work")
 
     assert one["problems"] == ["too little work: no submission but the warm-up was acknowledged or possible"]
     assert {said["verdict"] for said in one["verdicts"].values()} == {"unknown"}
@@ -42,22 +42,22 @@ def test_a_run_in_which_nobody_submitted_anything_proves_nothing(tmp_path: Path)
 @pytest.mark.parametrize("fault", ["killed", "paused"])
 def test_a_fault_on_a_worker_that_does_no_work_proves_nothing(tmp_path: Path, fault: str) -> None:
     """It bit: the process was killed, or stood still; only nobody noticed."""
-    decoy = run(tmp_path, f"tests.negative.liars:worker_{fault}", "tests.negative.liars:decoy")
-    honest = run(tmp_path / "honest", f"tests.negative.liars:worker_{fault}")
+    decoy = run(tmp_path, f"tests.negative.dishonest_systems:worker_{fault}", "tests.negative.dishonest_systems:decoy")
+    honest = run(tmp_path / "honest", f"tests.negative.dishonest_systems:worker_{fault}")
 
     assert decoy["problems"] == [f"fault process_{fault} struck worker-1, of which nothing was ever seen"]
     assert (decoy["exit_code"], honest["exit_code"]) == (3, 0)
 
 
 def test_the_same_scenario_without_a_lie_holds(tmp_path: Path) -> None:
-    one = run(tmp_path, "tests.negative.liars:killed_once")
+    one = run(tmp_path, "tests.negative.dishonest_systems:killed_once")
 
     assert one["exit_code"] == 0, one["verdicts"]
     assert one["duplicates"]["crash"] >= 1
 
 
 def test_a_task_that_was_acknowledged_and_never_stored_is_lost(tmp_path: Path) -> None:
-    one = run(tmp_path, "tests.negative.liars:killed_once", "tests.negative.liars:swallower")
+    one = run(tmp_path, "tests.negative.dishonest_systems:killed_once", "tests.negative.dishonest_systems:swallower")
 
     assert one["verdicts"]["no_lost_task"]["verdict"] == "broken"
     assert len(one["verdicts"]["no_lost_task"]["witnesses"]) >= 1
@@ -65,14 +65,14 @@ def test_a_task_that_was_acknowledged_and_never_stored_is_lost(tmp_path: Path) -
 
 
 def test_a_task_that_is_listed_as_done_without_an_effect_is_seen(tmp_path: Path) -> None:
-    one = run(tmp_path, "tests.negative.liars:killed_once", "tests.negative.liars:boaster")
+    one = run(tmp_path, "tests.negative.dishonest_systems:killed_once", "tests.negative.dishonest_systems:boaster")
 
     assert one["verdicts"]["exactly_one_effect"]["verdict"] == "broken"
     assert one["exit_code"] == 1
 
 
 def test_a_plug_in_that_raises_makes_the_run_unknown_and_is_named(tmp_path: Path) -> None:
-    one = run(tmp_path, "tests.negative.liars:killed_once", "tests.negative.liars:breaker")
+    one = run(tmp_path, "tests.negative.dishonest_systems:killed_once", "tests.negative.dishonest_systems:breaker")
 
     assert one["exit_code"] == 3
     assert one["problems"] == ["the plug-in of breaker failed in account(): KeyError('no such table')"]

@@ -11,9 +11,9 @@ from pika.exceptions import AMQPError
 
 from chaos.environment import RabbitmqAddress, Services
 from chaos.environments.local import LocalEnvironment
-from chaos.environments.processes import HostedProcess
 from chaos.errors import ChaosError, FaultDidNotBite
 from chaos.faults import KillService, SwallowAck, WithholdConfirm
+from chaos.hosting.processes import HostedProcess
 
 pytestmark = pytest.mark.services
 

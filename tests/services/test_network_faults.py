@@ -11,15 +11,15 @@ import pytest
 from chaos import binaries
 from chaos.environment import Services
 from chaos.environments.external import ExternalEnvironment
-from chaos.environments.links import Links
 from chaos.environments.local import LocalEnvironment
-from chaos.environments.processes import HostedProcess
 from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
 from chaos.faults import DegradeNetwork
+from chaos.hosting.processes import HostedProcess
 from chaos.injectors import network
 from chaos.injectors.network import NetworkProxy
-from chaos.services import redis
+from chaos.network.links import Links
 from chaos.services.exchange import open_exchange
+from chaos.services.redis import server as redis
 
 pytestmark = pytest.mark.services
 

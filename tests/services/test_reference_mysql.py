@@ -19,17 +19,19 @@ from sqlalchemy import Connection, Engine, event, func, inspect, select, text
 
 from chaos.environment import MysqlAddress, Services
 from chaos.environments.local import LocalEnvironment
-from reference_impl import control, migrations, outbox, schema, settlement, store, transactions
+from reference_impl import migrations
 from reference_impl.adapters.mysql import mysql_engine
 from reference_impl.adapters.system import SystemEntropy
-from reference_impl.control import Cancelled
-from reference_impl.database_clock import now_us
 from reference_impl.errors import CommitUnknown, DatabaseUnavailable
 from reference_impl.migrations import migrate
 from reference_impl.retry import Failure
-from reference_impl.submission import Submission, Submitted, submit
+from reference_impl.rows import cancellation as control
+from reference_impl.rows import outbox, schema, settlement, store, transactions
+from reference_impl.rows.cancellation import Cancelled
+from reference_impl.rows.database_clock import now_us
+from reference_impl.rows.submission import Submission, Submitted, submit
+from reference_impl.rows.transactions import transact
 from reference_impl.task import Claim, TaskState
-from reference_impl.transactions import transact
 from tests.services.wire import Wire
 
 pytestmark = pytest.mark.services

@@ -11,9 +11,9 @@ from chaos.environments.local import LocalEnvironment
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal
 from chaos.faults import FailOverRedis, KillService
 from chaos.ports import LOOPBACK, is_refused
-from chaos.services import quorum_queues
-from chaos.services.redis import RedisServer, client
-from tests.services.kept import primary_of, read_key, redis_of, write_key, write_message
+from chaos.services.rabbitmq import quorum_queues
+from chaos.services.redis.server import RedisServer, client
+from tests.services.durability_probe import primary_of, read_key, redis_of, write_key, write_message
 
 pytestmark = pytest.mark.services
 

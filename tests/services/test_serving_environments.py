@@ -16,9 +16,10 @@ from chaos.environments.serving import ServingEnvironment
 from chaos.errors import ChaosError, FaultDidNotBite, ServiceUnavailable
 from chaos.faults import KillService
 from chaos.ports import LOOPBACK, PortLease, is_refused
-from chaos.services import rabbitmq, redis
-from chaos.services.amqp_client import AmqpClient
-from tests.services.kept import (
+from chaos.services.rabbitmq import server as rabbitmq
+from chaos.services.rabbitmq.amqp_client import AmqpClient
+from chaos.services.redis import server as redis
+from tests.services.durability_probe import (
     connect,
     rabbitmq_of,
     read_key,

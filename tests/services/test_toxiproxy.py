@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from chaos.deadline import Deadline
-from chaos.environments.leftovers import find_leftovers
-from chaos.environments.ward import Warden
 from chaos.errors import ServiceUnavailable
+from chaos.hosting.leftovers import find_leftovers
+from chaos.hosting.warden_client import Warden
+from chaos.network import toxiproxy
+from chaos.network.toxiproxy import Toxic, Toxiproxy
 from chaos.ports import LOOPBACK, PortLease, is_refused
-from chaos.proxies import toxiproxy
-from chaos.proxies.toxiproxy import Toxic, Toxiproxy
 from chaos.services.toxiproxy import ToxiproxyServer
 
 pytestmark = pytest.mark.services

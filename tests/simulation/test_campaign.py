@@ -5,19 +5,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from scenarios.judging import judge_run
-from scenarios.simulated import swarm
-from scenarios.simulated.campaign import Visited, visited
-from scenarios.simulated.crash_points import CrashPoints
 from scenarios.simulated.directory import write_run
-from scenarios.simulated.explore import Row, Work, row_of, run_works
-from scenarios.simulated.plan import DelayPlan, PlannedStrike, PlannedTask, WorldPlan
 from scenarios.simulated.run import simulate
-from scenarios.simulated.shrink import broken_promises
+from scenarios.simulated.search.campaign import Visited, visited
+from scenarios.simulated.search.explore import Row, Work, row_of, run_works
+from scenarios.simulated.search.shrink import broken_promises
+from scenarios.simulated.search.tally import Tally
 from scenarios.simulated.system import Sizes
-from scenarios.simulated.tally import Tally
+from scenarios.simulated.worlds import swarm
+from scenarios.simulated.worlds.crash_points import CrashPoints
+from scenarios.simulated.worlds.plan import DelayPlan, PlannedStrike, PlannedTask, WorldPlan
+from scenarios.stored.judge import judge_run
 from scenarios.systems.mutants.catalogue import find_mutant
-from scenarios.systems.reference_simulated import ReferenceSimulation
+from scenarios.systems.reference.simulated import ReferenceSimulation
 
 SEEDS = range(1, 121)
 

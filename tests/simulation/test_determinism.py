@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 PROGRAM = """
-from scenarios.simulated import swarm
+from scenarios.simulated.worlds import swarm
 from scenarios.simulated.run import simulate
-from scenarios.systems.reference_simulated import ReferenceSimulation
+from scenarios.systems.reference.simulated import ReferenceSimulation
 
 simulation = ReferenceSimulation()
 for seed in range(1, 51):

@@ -8,8 +8,8 @@ import psutil
 import pytest
 
 from scenarios.errors import ExecutorMissing
-from scenarios.simulated.executors import in_this_process, processes, ray_cluster
-from scenarios.simulated.explore import Work
+from scenarios.simulated.search.executors import in_this_process, processes, ray_cluster
+from scenarios.simulated.search.explore import Work
 
 SYSTEM = "reference"
 WORKS = [Work("swarm", seed, with_digest=True) for seed in range(1, 13)]

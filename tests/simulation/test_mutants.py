@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.simulated.hunt import hunt, shrink_and_tell
 from scenarios.simulated.run import simulate
-from scenarios.simulated.shrink import broken_promises
-from scenarios.simulated.token import read_token
+from scenarios.simulated.search.hunt import hunt, shrink_and_tell
+from scenarios.simulated.search.shrink import broken_promises
+from scenarios.simulated.search.token import read_token
 from scenarios.systems.mutants.catalogue import find_mutant, mutant_names
 
 WORLDS_MAX = 3000

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.judging.verdict import Ruling
 from scenarios.lookup import find_scenario, find_system, scenario_names
-from scenarios.simulated import catalogue, crash_points, swarm
-from scenarios.simulated.plan import DelayPlan, PlannedTask, WorldPlan
 from scenarios.simulated.run import Simulated, simulate
+from scenarios.simulated.search.token import read_token
 from scenarios.simulated.system import simulation_of
-from scenarios.simulated.token import read_token
+from scenarios.simulated.worlds import catalogue, crash_points, swarm
+from scenarios.simulated.worlds.plan import DelayPlan, PlannedTask, WorldPlan
 from scenarios.systems.mutants.control import system as control
-from scenarios.systems.reference_simulated import ReferenceSimulation
-from scenarios.verdict import Ruling
+from scenarios.systems.reference.simulated import ReferenceSimulation
 
 SIMULATION = ReferenceSimulation()
 SWARM_SEEDS = range(1, 151)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from chaos.simulation.scheduler import Died, Fiber, Life, Scheduler, Waiters, WorldStuck
+from chaos.simulation.kernel.scheduler import Died, Fiber, Life, Scheduler, Waiters, WorldStuck
 
 
 class World:

@@ -4,16 +4,16 @@ import pytest
 from msgspec.structs import replace
 
 from scenarios.errors import NotARange, NotAToken
-from scenarios.rundir import Turn
-from scenarios.simulated import swarm
-from scenarios.simulated.campaign import seeds_of
-from scenarios.simulated.explore import Work, explorer_of, works_of
-from scenarios.simulated.plan import DelayPlan
+from scenarios.record.run_facts import Turn
 from scenarios.simulated.run import simulate
-from scenarios.simulated.story import told_once
-from scenarios.simulated.tally import Tally
-from scenarios.simulated.token import Token, read_token
-from scenarios.systems.reference_simulated import ReferenceSimulation
+from scenarios.simulated.search.campaign import seeds_of
+from scenarios.simulated.search.explore import Work, explorer_of, works_of
+from scenarios.simulated.search.story import told_once
+from scenarios.simulated.search.tally import Tally
+from scenarios.simulated.search.token import Token, read_token
+from scenarios.simulated.worlds import swarm
+from scenarios.simulated.worlds.plan import DelayPlan
+from scenarios.systems.reference.simulated import ReferenceSimulation
 
 SIMULATION = ReferenceSimulation()
 

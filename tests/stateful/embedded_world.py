@@ -6,30 +6,31 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.pool import StaticPool
 
-from reference_impl import control, lock
 from reference_impl.adapters.memory import MemoryBroker, MemoryCache
 from reference_impl.adapters.sqlite import sqlite_engine
 from reference_impl.attempt import Attempt
 from reference_impl.bootstrap import topology
-from reference_impl.control import Cancelled
 from reference_impl.errors import PermanentFailure, TransientFailure
-from reference_impl.lease import HeldClaims
+from reference_impl.fast import lock
+from reference_impl.loops.lease import HeldClaims
+from reference_impl.loops.relay import Relay
+from reference_impl.loops.rescuer import LOCK, Rescuer, RescuerOptions
+from reference_impl.loops.worker import Worker, WorkerOptions
 from reference_impl.metrics import Metrics
 from reference_impl.ports import Delivery, Message, Runtime
-from reference_impl.relay import Relay
-from reference_impl.rescuer import LOCK, Rescuer, RescuerOptions
-from reference_impl.schema import audit, dead_letters, metadata, tasks
+from reference_impl.rows import cancellation as control
+from reference_impl.rows.cancellation import Cancelled
+from reference_impl.rows.schema import audit, dead_letters, metadata, tasks
+from reference_impl.rows.submission import Submission, submit
 from reference_impl.settings import Settings
-from reference_impl.submission import Submission, submit
 from reference_impl.task import FINAL, Claim, TaskState
-from reference_impl.worker import Worker, WorkerOptions
-from scenarios.guarantees import Guarantee
-from scenarios.history import Event, History, Recorded, event_from
-from scenarios.judge import Judgement, judge
-from scenarios.outside import Ledger, Request
-from scenarios.policy import Policy
-from scenarios.systems.reference_rows import LISTS
-from tests.unit.reference.kit import BEGAN_US, Names, Time
+from scenarios.experiment.outside import Ledger, Request
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.judge import Judgement, judge
+from scenarios.judging.policy import Policy
+from scenarios.record.history import Event, History, Recorded, event_from
+from scenarios.systems.reference.rows import LISTS
+from tests.unit.reference.reference_world import BEGAN_US, Names, Time
 
 SETTINGS = Settings(
     lease_s=10.0, attempts_max=3, delay_min_s=2.0, sweep_s=1.0, lock_ttl_s=5.0, undelivered_after_s=60.0

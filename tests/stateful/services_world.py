@@ -10,13 +10,13 @@ import httpx
 from chaos.environment import Environment, Injection, Services
 from chaos.errors import ChaosError
 from chaos.faults import Fault, KillProcess, name_of
-from scenarios.judge import Judgement
-from scenarios.judging import judge_run
-from scenarios.runner import Run, run
-from scenarios.scenario import Effects, Scenario, Strike, Workload
-from scenarios.strikes import BITE_TIMEOUT_S, HEAL_TIMEOUT_S, Course
-from scenarios.system import Cancel, Submit
-from scenarios.systems.reference import Reference
+from scenarios.contract.system import Cancel, Submit
+from scenarios.experiment.nemesis import BITE_TIMEOUT_S, HEAL_TIMEOUT_S, Course
+from scenarios.experiment.run import Run, run
+from scenarios.experiment.scenario import Effects, Scenario, Strike, Workload
+from scenarios.judging.judge import Judgement
+from scenarios.stored.judge import judge_run
+from scenarios.systems.reference.plugin import Reference
 
 TRIES_MAX = 6
 PATIENCE_S = 0.5
@@ -166,7 +166,7 @@ class ServicesWorld:
 
 
 class _Driver:
-    """See scenarios.driver.Driver: the machine submits."""
+    """See scenarios.experiment.driver.Driver: the machine submits."""
 
     def __init__(self, world: ServicesWorld, run_: Run) -> None:
         self._world = world

@@ -7,19 +7,19 @@ from random import Random
 from greenlet import getcurrent, greenlet
 
 from chaos.faults import Fault, KillProcess, name_of
-from chaos.simulation.clock import ns
-from chaos.simulation.network import LineCut
-from reference_impl import dead_letter
-from reference_impl.endpoints import Api
+from chaos.simulation.kernel.clock import ns
+from chaos.simulation.network.network import LineCut
 from reference_impl.errors import ReferenceSystemError
-from reference_impl.transactions import read
-from scenarios.history import History, Recorded
-from scenarios.judge import Judgement, judge
+from reference_impl.http.service import Api
+from reference_impl.rows import dead_letter
+from reference_impl.rows.transactions import read
+from scenarios.contract.system import Submit
+from scenarios.judging.judge import Judgement, judge
+from scenarios.record.history import History, Recorded
 from scenarios.simulated.faults import Injection, injection
-from scenarios.simulated.plan import DelayPlan, WorldPlan
 from scenarios.simulated.run import Simulated, WorldRun, silence
 from scenarios.simulated.system import Simulation, Sizes
-from scenarios.system import Submit
+from scenarios.simulated.worlds.plan import DelayPlan, WorldPlan
 
 SIZES = Sizes(apis=1, relays=1, workers=2, slots=1, rescuers=2)
 READ_EVERY_S = 0.2

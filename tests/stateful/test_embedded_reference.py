@@ -6,7 +6,7 @@ from hypothesis.strategies import booleans, integers, sampled_from
 
 from reference_impl.attempt import Attempt
 from reference_impl.errors import PermanentFailure, TransientFailure
-from scenarios.verdict import Ruling
+from scenarios.judging.verdict import Ruling
 from tests.stateful.embedded_world import SETTINGS, Crash, EmbeddedWorld
 
 TASKS_MAX = 6

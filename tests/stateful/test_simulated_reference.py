@@ -5,10 +5,10 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import invariant, rule, run_state_machine_as_test
 from hypothesis.strategies import sampled_from
 
-from scenarios.judge import Judgement
+from scenarios.judging.judge import Judgement
+from scenarios.judging.verdict import Ruling
 from scenarios.systems.mutants.catalogue import find_mutant
-from scenarios.systems.reference_simulated import ReferenceSimulation
-from scenarios.verdict import Ruling
+from scenarios.systems.reference.simulated import ReferenceSimulation
 from tests.stateful.machine import TaskSystemMachine, a_moment, any_number
 from tests.stateful.simulated_world import SimulatedWorld
 

@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from scenarios.http_answers import HttpAnswer, answer_of, no_answer
-from scenarios.system import Cancel, Operation, Outcome, ReadStatus, Submit
+from scenarios.contract.http_answers import HttpAnswer, answer_of, no_answer
+from scenarios.contract.system import Cancel, Operation, Outcome, ReadStatus, Submit
 from scenarios.systems.http_client import HttpClient
 
 SUBMIT = Submit("task-1", {"task": "task-1"}, key="task-1")

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.guarantees import Guarantee
-from scenarios.history import History, Recorded, event_from
-from scenarios.judge import judge
-from scenarios.policy import policy_from
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.judge import judge
+from scenarios.judging.policy import policy_from
+from scenarios.record.history import History, Recorded, event_from
 
 CASES = json.loads((Path(__file__).parent.parent / "cases" / "task-histories.json").read_text())
 

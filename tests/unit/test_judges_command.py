@@ -8,13 +8,14 @@ import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
-from scenarios import reading
-from scenarios.guarantees import Guarantee
-from scenarios.journey import STEPS_MAX
-from scenarios.rundir import RUN_FILE, VERDICTS_FILE, RunDirectory, RunFacts
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.journey import STEPS_MAX
+from scenarios.record.run_facts import RunFacts
+from scenarios.stored import reading
+from scenarios.stored.rundir import RUN_FILE, VERDICTS_FILE, RunDirectory
 from tasklab.__main__ import app
 from tests.anomalies import X, effect_twice, planted, two_holders
-from tests.drafts import Draft, Life, live
+from tests.history_strategies import Draft, Life, live
 
 CASES = Path(__file__).parent.parent / "cases"
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import pytest
 
-from scenarios.checkers import CHECKERS
-from scenarios.guarantees import Guarantee as G
-from scenarios.history import Event, History, Recorded
-from scenarios.judge import judge
-from scenarios.policy import Policy
-from scenarios.verdict import Ruling
+from scenarios.judging.checkers import CHECKERS
+from scenarios.judging.guarantees import Guarantee as G
+from scenarios.judging.judge import judge
+from scenarios.judging.policy import Policy
+from scenarios.judging.verdict import Ruling
+from scenarios.record.history import Event, History, Recorded
 
 SECONDS = ("t_s", "due_s", "deadline_s", "ttl_s", "asked_s")
 NUMBERS = ("attempt", "fence", "attempts")

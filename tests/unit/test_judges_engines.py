@@ -9,13 +9,13 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.engines.sieve import sieve
-from scenarios.events import Event
-from scenarios.guarantees import Guarantee
-from scenarios.judge import judge
-from scenarios.reading import read_files
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.judge import judge
+from scenarios.record.events import Event
+from scenarios.stored.large.prefilter import sieve
+from scenarios.stored.reading import read_files
 from tests.anomalies import AUDITED_KINDS, KINDS, planted
-from tests.drafts import Draft, Life, examples, legal_drafts, live
+from tests.history_strategies import Draft, Life, examples, legal_drafts, live
 
 KIND = st.sampled_from([None, *KINDS])
 

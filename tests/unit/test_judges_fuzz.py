@@ -11,13 +11,13 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.guarantees import Guarantee
-from scenarios.history import Event
-from scenarios.judge import judge
-from scenarios.reading import read_foreign
-from scenarios.verdict import Ruling
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.judge import judge
+from scenarios.judging.verdict import Ruling
+from scenarios.record.history import Event
+from scenarios.stored.reading import read_foreign
 from tests.anomalies import AUDITED_KINDS, KINDS, Plant, planted
-from tests.drafts import Draft, examples, legal_drafts
+from tests.history_strategies import Draft, examples, legal_drafts
 
 WAYS = ("flip", "delete", "repeat", "cut", "swap", "insert", "retype")
 FINAL_WAYS = ("delete", "cut", "insert")

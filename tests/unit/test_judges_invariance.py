@@ -9,14 +9,14 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.events import FINAL_LISTS, NS_PER_S, Event
-from scenarios.guarantees import Guarantee
-from scenarios.history import History, Recorded
-from scenarios.judge import judge
-from scenarios.policy import Policy
-from scenarios.reading import read_files
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.judge import judge
+from scenarios.judging.policy import Policy
+from scenarios.record.events import FINAL_LISTS, NS_PER_S, Event
+from scenarios.record.history import History, Recorded
+from scenarios.stored.reading import read_files
 from tests.anomalies import KINDS, planted
-from tests.drafts import Draft, Life, examples, legal_drafts, live
+from tests.history_strategies import Draft, Life, examples, legal_drafts, live
 
 
 @st.composite

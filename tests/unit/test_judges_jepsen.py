@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.guarantees import Guarantee
-from scenarios.jepsen.checkers import CHECKERS
-from scenarios.jepsen.edn import MalformedEdn, read_all
-from scenarios.jepsen.operations import MalformedHistory, operations_from, read_operations
-from scenarios.jepsen.verdicts import judge_jepsen
-from scenarios.verdict import Ruling
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.jepsen.checkers import CHECKERS
+from scenarios.judging.jepsen.edn import MalformedEdn, read_all
+from scenarios.judging.jepsen.operations import MalformedHistory, operations_from, read_operations
+from scenarios.judging.jepsen.verdicts import judge_jepsen
+from scenarios.judging.verdict import Ruling
 
 CASES = json.loads((Path(__file__).parent.parent / "cases" / "jepsen-queue-cases.json").read_text())["cases"]
 

@@ -1,12 +1,12 @@
 """A witness's story in words: all of it, or no more than proves the break."""
 
-from scenarios.guarantees import Guarantee
-from scenarios.history import History
-from scenarios.journey import LANES, STEPS_MAX, Journey, journeys, story_of
-from scenarios.policy import NO_POLICY
-from scenarios.shortest import crossed, shortest_story
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.journey import LANES, STEPS_MAX, Journey, journeys, story_of
+from scenarios.judging.policy import NO_POLICY
+from scenarios.judging.shortest import crossed, shortest_story
+from scenarios.record.history import History
 from tests.anomalies import KINDS, X, one_key_two_ids, planted, two_holders
-from tests.drafts import Draft, Life, live
+from tests.history_strategies import Draft, Life, live
 
 
 def a_draft() -> Draft:

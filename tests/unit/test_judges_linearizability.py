@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.jepsen.calls import MODELS, calls_of
-from scenarios.jepsen.operations import MalformedHistory, operations_from
-from scenarios.linearizability import FOREVER, Call, Model, linearizable
-from scenarios.verdict import Ruling
-from tests.drafts import examples
+from scenarios.judging.jepsen.calls import MODELS, calls_of
+from scenarios.judging.jepsen.operations import MalformedHistory, operations_from
+from scenarios.judging.linearizability.search import FOREVER, Call, Model, linearizable
+from scenarios.judging.verdict import Ruling
+from tests.history_strategies import examples
 
 VALUES = st.integers(0, 2)
 ASKED = {

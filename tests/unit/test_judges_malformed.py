@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from scenarios import reading
-from scenarios.engines.sieve import sieve
-from scenarios.guarantees import Guarantee
-from scenarios.history import Recorded
-from scenarios.judge import judge
-from scenarios.judging import judge_path
-from scenarios.policy import NO_POLICY
-from scenarios.reading import read_files, read_foreign
-from scenarios.verdict import Ruling
-from tests.drafts import Draft, Life, live
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.judge import judge
+from scenarios.judging.policy import NO_POLICY
+from scenarios.judging.verdict import Ruling
+from scenarios.record.history import Recorded
+from scenarios.stored import reading
+from scenarios.stored.judge import judge_path
+from scenarios.stored.large.prefilter import sieve
+from scenarios.stored.reading import read_files, read_foreign
+from tests.history_strategies import Draft, Life, live
 
 GOOD = b'{"t_ns":5,"actor":"w","event":"crash"}\n'
 

@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.checkers import single_holder
-from scenarios.history import Event, History
-from scenarios.linearizability import linearizable
-from scenarios.objects import OBJECTS
-from scenarios.policy import NO_POLICY
-from scenarios.verdict import Ruling
-from tests.drafts import Draft, Life, examples, live
+from scenarios.judging.checkers import single_holder
+from scenarios.judging.linearizability.objects import OBJECTS
+from scenarios.judging.linearizability.search import linearizable
+from scenarios.judging.policy import NO_POLICY
+from scenarios.judging.verdict import Ruling
+from scenarios.record.history import Event, History
+from tests.history_strategies import Draft, Life, examples, live
 
 ACTIONS = st.tuples(
     st.sampled_from(["lease.acquired", "lease.renewed", "lease.released"]), st.sampled_from("abc"), st.integers(1, 6)

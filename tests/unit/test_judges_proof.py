@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.guarantees import Guarantee
-from scenarios.judge import judge
-from scenarios.verdict import Ruling
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.judge import judge
+from scenarios.judging.verdict import Ruling
 from tests.anomalies import AUDITED_KINDS, KINDS, Plant, planted
-from tests.drafts import Draft, examples, legal_drafts
+from tests.history_strategies import Draft, examples, legal_drafts
 
 THOROUGHLY = examples(200)
 

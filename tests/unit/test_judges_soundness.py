@@ -7,14 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from scenarios.guarantees import Guarantee
-from scenarios.history import NS_PER_S, History, Recorded, event_from
-from scenarios.judge import judge
-from scenarios.judging import judge_run
-from scenarios.policy import NO_POLICY
-from scenarios.rundir import RunDirectory, RunFacts, Strike
-from scenarios.soundness import doubts_of_history, doubts_of_run
-from scenarios.verdict import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, Ruling
+from scenarios.judging.assumptions import doubts_of_history, doubts_of_run
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.judge import judge
+from scenarios.judging.policy import NO_POLICY
+from scenarios.judging.verdict import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, Ruling
+from scenarios.record.history import NS_PER_S, History, Recorded, event_from
+from scenarios.record.run_facts import FaultRecord, RunFacts
+from scenarios.stored.judge import judge_run
+from scenarios.stored.rundir import RunDirectory
 
 SOUND: list[dict[str, Any]] = [
     {"t_s": 1.0, "actor": "client", "event": "submit.invoke", "task": "a"},
@@ -39,11 +40,11 @@ def facts(**more: Any) -> RunFacts:
     return RunFacts(scenario="s", system="s", environment="e", seed=1, repeat="", claims=sorted(CLAIMS), **more)
 
 
-def strike(fault: str = "process_killed", **more: Any) -> Strike:
-    return Strike(fault=fault, target="worker-1", when="", **more)
+def strike(fault: str = "process_killed", **more: Any) -> FaultRecord:
+    return FaultRecord(fault=fault, target="worker-1", when="", **more)
 
 
-def steps_of(struck: Strike) -> list[dict[str, Any]]:
+def steps_of(struck: FaultRecord) -> list[dict[str, Any]]:
     """What the history says of a strike."""
     instants = {"begin": struck.begun_ns, "bit": struck.bit_ns, "end": struck.ended_ns, "healed": struck.healed_ns}
     return [
@@ -104,7 +105,7 @@ def test_many_tasks_are_one_doubt() -> None:
         ),
     ],
 )
-def test_a_strike_that_proves_nothing_is_doubted(struck: Strike, doubt: str) -> None:
+def test_a_strike_that_proves_nothing_is_doubted(struck: FaultRecord, doubt: str) -> None:
     assert doubts_of_run(facts(strikes=[struck]), history_of(*SOUND, *steps_of(struck)), {}) == [doubt]
 
 
@@ -140,7 +141,7 @@ def test_a_struck_worker_that_was_never_seen_at_work_is_doubted(fault: str) -> N
     ],
 )
 def test_a_struck_process_that_was_seen_or_need_not_be_is_not_doubted(
-    struck: Strike, events: list[dict[str, Any]], sizes: dict[str, int]
+    struck: FaultRecord, events: list[dict[str, Any]], sizes: dict[str, int]
 ) -> None:
     history = history_of(*SOUND, *events, *steps_of(struck))
 

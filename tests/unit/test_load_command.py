@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from typer.testing import CliRunner, Result
 
-from scenarios.rundir import LoadFigures, Percentiles
+from scenarios.record.run_facts import LoadFigures, Percentiles
 from tasklab.__main__ import app
 from tasklab.commands import load as command
 

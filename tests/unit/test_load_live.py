@@ -11,17 +11,18 @@ import pytest
 from chaos.faults import KillService
 from loadtests.handing_over import read_live
 from loadtests.reliability import rows
-from scenarios import live as live_module
-from scenarios.live import LiveFigures
-from scenarios.outside import Tally
-from scenarios.rundir import Live, LiveFault, RunDirectory
-from scenarios.runner import Run
-from scenarios.scenario import AtStart, Strike
-from scenarios.strikes import Course
-from scenarios.submissions import Submissions
-from scenarios.system import Account, Outcome
+from scenarios.contract.system import Account, Outcome
+from scenarios.contract.tasklab_probe import Recorder
+from scenarios.experiment import live as live_module
+from scenarios.experiment.live import LiveFigures
+from scenarios.experiment.nemesis import Course
+from scenarios.experiment.outside import Tally
+from scenarios.experiment.run import Run
+from scenarios.experiment.scenario import AtStart, Strike
+from scenarios.experiment.submissions import Submissions
+from scenarios.record.run_facts import Live, LiveFault
+from scenarios.stored.rundir import RunDirectory
 from tasklab.commands.load_driver import Follower
-from tasklab.tasklab_probe import Recorder
 
 SECOND_NS = 1_000_000_000
 

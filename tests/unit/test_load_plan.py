@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from chaos.faults import KillService, SwallowAck, WithholdConfirm
 from loadtests.arrivals import TASKS_PER_USER, WORK_LEAST_S, WORK_MOST_S, LoadPlan, arrivals
+from scenarios.contract.system import Pace
+from scenarios.experiment.plan import plan as plan_of
+from scenarios.experiment.scaling import as_load
+from scenarios.experiment.scenario import Between, Effects, LeaderAtWork, Scenario, Strike, Workload
 from scenarios.lookup import find_scenario, scenario_names
-from scenarios.nemesis import plan as plan_of
-from scenarios.scaling import as_load
-from scenarios.scenario import Between, Effects, LeaderAtWork, Scenario, Strike, Workload
-from scenarios.system import Pace
 
 plans = st.builds(
     LoadPlan,

@@ -4,10 +4,11 @@ import re
 from pathlib import Path
 
 import msgspec
-import samples
 
 from reports.build import build_report
-from scenarios.rundir import LoadFigures, Percentiles, RunDirectory
+from scenarios.record.run_facts import LoadFigures, Percentiles
+from scenarios.stored.rundir import RunDirectory
+from tests import sample_runs
 
 FIGURES = LoadFigures(
     planned=4000,
@@ -34,7 +35,7 @@ def words_of(run: Path) -> str:
 
 
 def test_the_report_of_a_load_test_says_what_was_offered_and_how_it_was_answered(tmp_path: Path) -> None:
-    run = samples.held(tmp_path / "run")
+    run = sample_runs.held(tmp_path / "run")
     directory = RunDirectory(run)
     directory.write_facts(msgspec.structs.replace(directory.read_facts(), load=FIGURES))
 
@@ -46,4 +47,4 @@ def test_the_report_of_a_load_test_says_what_was_offered_and_how_it_was_answered
 
 
 def test_the_report_of_another_run_says_nothing_about_a_load(tmp_path: Path) -> None:
-    assert words_of(samples.held(tmp_path / "run")) == ""
+    assert words_of(sample_runs.held(tmp_path / "run")) == ""

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from scenarios.planted import Search, search, secret_of, with_secret
-from scenarios.rundir import RunDirectory
-from scenarios.system import Submit
+from scenarios.contract.system import Submit
+from scenarios.experiment.canaries import Search, search, secret_of, with_secret
+from scenarios.stored.rundir import RunDirectory
 
 
 def a_run(path: Path, **files: str) -> RunDirectory:

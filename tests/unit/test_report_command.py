@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from tasklab.commands.report import report
-from tests import samples
+from tests import sample_runs
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def app() -> typer.Typer:
 
 
 def test_the_report_of_one_run_goes_into_its_directory(app: typer.Typer, tmp_path: Path) -> None:
-    run = samples.undecided(tmp_path / "run")
+    run = sample_runs.undecided(tmp_path / "run")
 
     result = CliRunner().invoke(app, [str(run)])
 
@@ -32,7 +32,7 @@ def test_the_report_of_one_run_goes_into_its_directory(app: typer.Typer, tmp_pat
 
 
 def test_the_report_of_several_runs_goes_where_it_is_told(app: typer.Typer, tmp_path: Path) -> None:
-    held, broken = samples.held(tmp_path / "a"), samples.broken(tmp_path / "b")
+    held, broken = sample_runs.held(tmp_path / "a"), sample_runs.broken(tmp_path / "b")
 
     result = CliRunner().invoke(app, [str(held), str(broken), "--out", str(tmp_path / "both.html"), "--json"])
 
@@ -49,8 +49,8 @@ def test_the_report_of_several_runs_goes_where_it_is_told(app: typer.Typer, tmp_
 def test_the_report_of_several_runs_goes_into_the_directory_that_holds_them(
     app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
-    samples.held(tmp_path / "runs" / "a")
-    samples.broken(tmp_path / "runs" / "deep" / "b")
+    sample_runs.held(tmp_path / "runs" / "a")
+    sample_runs.broken(tmp_path / "runs" / "deep" / "b")
     monkeypatch.chdir(tmp_path)
 
     result = CliRunner().invoke(app, [argument.replace("{}", str(tmp_path)) for argument in arguments])
@@ -74,7 +74,7 @@ def test_what_cannot_be_done_is_said_in_one_line_and_ends_with_2(
     app: typer.Typer, tmp_path: Path, arguments: list[str], said: str
 ) -> None:
     if "run" in arguments[0]:
-        samples.undecided(tmp_path / "run")
+        sample_runs.undecided(tmp_path / "run")
 
     result = CliRunner().invoke(app, [argument.replace("{}", str(tmp_path)) for argument in arguments])
 

@@ -3,12 +3,12 @@
 from reports.journeys import JOURNEYS_MAX, Journey, Row, journeys_of
 from reports.judgement import Account, Judgement, Moment, Ruled
 from reports.timeline import Timeline
-from scenarios.history import NS_PER_S
-from scenarios.rundir import Strike
-from scenarios.verdict import Ruling
+from scenarios.judging.verdict import Ruling
+from scenarios.record.history import NS_PER_S
+from scenarios.record.run_facts import FaultRecord
 
 QUIET = Timeline(end_ns=20 * NS_PER_S, phases=(), strikes=())
-KILL = Strike(
+KILL = FaultRecord(
     fault="service_killed",
     target="rabbitmq",
     when="",

@@ -16,12 +16,12 @@ from reports.embedding import printable, script_json
 from reports.matrix import Entry, Matrix, matrix_of
 from reports.reading import NotARun, find_runs, read_run
 from reports.ruling import Overall
-from scenarios.guarantees import Guarantee
-from scenarios.judge import judge
-from scenarios.policy import Policy
-from scenarios.rundir import RunDirectory
-from scenarios.verdict import Ruling
-from tests import samples
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.judge import judge
+from scenarios.judging.policy import Policy
+from scenarios.judging.verdict import Ruling
+from scenarios.stored.rundir import RunDirectory
+from tests import sample_runs
 
 
 def charts_in(page: str) -> list[dict[str, object]]:
@@ -36,7 +36,7 @@ def body_of(page: str) -> str:
 
 
 def test_what_the_judges_write_is_what_the_report_reads(tmp_path: Path) -> None:
-    directory = RunDirectory(samples.broken(tmp_path / "run"))
+    directory = RunDirectory(sample_runs.broken(tmp_path / "run"))
     judged = judge(
         directory.read_history(),
         claims=[Guarantee.NO_LOST_TASK, Guarantee.EXACTLY_ONE_EFFECT],
@@ -68,7 +68,7 @@ def test_what_the_judges_write_is_what_the_report_reads(tmp_path: Path) -> None:
 
 
 def test_only_its_own_script_and_style_may_run(tmp_path: Path) -> None:
-    page = build_report([samples.held(tmp_path / "run")])
+    page = build_report([sample_runs.held(tmp_path / "run")])
 
     digest = {
         kind: base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
@@ -86,7 +86,7 @@ def test_only_its_own_script_and_style_may_run(tmp_path: Path) -> None:
 
 
 def test_the_page_carries_the_licence_of_the_library_in_it(tmp_path: Path) -> None:
-    page = html.unescape(build_report([samples.held(tmp_path / "run")]))
+    page = html.unescape(build_report([sample_runs.held(tmp_path / "run")]))
 
     licence = (Path(reports.__file__).parent / "vendor" / "uplot" / "LICENSE").read_text(encoding="utf-8")
     assert "Copyright (c) 2022 Leon Sorokin" in licence
@@ -94,7 +94,7 @@ def test_the_page_carries_the_licence_of_the_library_in_it(tmp_path: Path) -> No
 
 
 def test_nothing_that_is_written_into_a_run_becomes_markup(tmp_path: Path) -> None:
-    page = build_report([samples.hostile(tmp_path / "run")])
+    page = build_report([sample_runs.hostile(tmp_path / "run")])
 
     assert page.count("<script") == 2
     assert page.count("</script") == 2
@@ -104,7 +104,7 @@ def test_nothing_that_is_written_into_a_run_becomes_markup(tmp_path: Path) -> No
 
 
 def test_marks_that_turn_the_direction_of_reading_are_spelt_out(tmp_path: Path) -> None:
-    page = build_report([samples.hostile(tmp_path / "run")])
+    page = build_report([sample_runs.hostile(tmp_path / "run")])
 
     assert not {"\u202e", "\u2028"} & set(page)
     assert "\\u202e" in body_of(page)
@@ -135,23 +135,25 @@ def test_what_cannot_be_seen_is_spelt_out_and_a_full_path_cut_short(text: str, s
 
 
 def test_a_task_that_names_a_script_url_is_text_and_its_link_leads_into_the_page(tmp_path: Path) -> None:
-    page = build_report([samples.hostile(tmp_path / "run")])
+    page = build_report([sample_runs.hostile(tmp_path / "run")])
 
-    assert f'<a class="task" href="#run1-journey4">{samples.HOSTILE_LINK}</a>' in page
+    assert f'<a class="task" href="#run1-journey4">{sample_runs.HOSTILE_LINK}</a>' in page
 
 
 def test_a_page_says_nothing_of_where_the_lab_lay(tmp_path: Path) -> None:
     log = tmp_path / "run" / "logs" / "mysql.log"
     problem = f"mysql ended with exit code 1 (log: {log})"
-    run = samples.Recording(tmp_path / "run").write(
-        samples.facts_of(
+    run = sample_runs.Recording(tmp_path / "run").write(
+        sample_runs.facts_of(
             "reference",
             argv=["/home/somebody/.venv/bin/tasklab", "run", "--out", str(tmp_path)],
             problems=[problem],
-            strikes=[samples.strike(evidence=f"see {log}", problem=f"'{log}' is empty")],
+            strikes=[sample_runs.strike(evidence=f"see {log}", problem=f"'{log}' is empty")],
         ),
-        samples.judgement(
-            {"no_lost_task": samples.verdict("unknown", problem)}, samples.account(1, done=1), problems=[problem]
+        sample_runs.judgement(
+            {"no_lost_task": sample_runs.verdict("unknown", problem)},
+            sample_runs.account(1, done=1),
+            problems=[problem],
         ),
     )
 
@@ -164,7 +166,7 @@ def test_a_page_says_nothing_of_where_the_lab_lay(tmp_path: Path) -> None:
 
 
 def test_the_dots_name_their_tasks(tmp_path: Path) -> None:
-    (charts,) = charts_in(build_report([samples.undecided(tmp_path / "run")]))
+    (charts,) = charts_in(build_report([sample_runs.undecided(tmp_path / "run")]))
 
     latency = charts["latency"]
     assert isinstance(latency, dict)
@@ -173,7 +175,7 @@ def test_the_dots_name_their_tasks(tmp_path: Path) -> None:
 
 
 def test_a_history_of_a_hundred_thousand_events_gives_a_small_page(tmp_path: Path) -> None:
-    page = build_report([samples.large(tmp_path / "run")])
+    page = build_report([sample_runs.large(tmp_path / "run")])
 
     assert "100,001 events" in page
     assert "too many for a dot each: percentiles per 60 s instead" in page
@@ -181,22 +183,22 @@ def test_a_history_of_a_hundred_thousand_events_gives_a_small_page(tmp_path: Pat
 
 
 def test_many_witnesses_are_cut_and_the_rest_is_counted(tmp_path: Path) -> None:
-    page = build_report([samples.broken(tmp_path / "run", tasks=2000)])
+    page = build_report([sample_runs.broken(tmp_path / "run", tasks=2000)])
 
     assert "The first 200 of 940; all of them are in verdicts.json." in page
     assert "40 of 941 are here; the others are in verdicts.json." in page
 
 
 def test_a_torn_last_line_is_told(tmp_path: Path) -> None:
-    page = build_report([samples.unfinished(tmp_path / "run")])
+    page = build_report([sample_runs.unfinished(tmp_path / "run")])
 
     assert "1 torn last line, of a process that was killed while writing, passed over" in page
     assert "32 tasks acknowledged had no recorded end when the record stops." in page
 
 
 def test_a_run_that_recorded_nothing_still_has_a_report(tmp_path: Path) -> None:
-    run = samples.Recording(tmp_path / "run").write(
-        samples.facts_of("reference", finished=False, took_s=None, strikes=[], phases_ns={})
+    run = sample_runs.Recording(tmp_path / "run").write(
+        sample_runs.facts_of("reference", finished=False, took_s=None, strikes=[], phases_ns={})
     )
 
     page = body_of(build_report([run]))
@@ -207,8 +209,8 @@ def test_a_run_that_recorded_nothing_still_has_a_report(tmp_path: Path) -> None:
 
 
 def test_a_directory_of_runs_stands_for_its_runs(tmp_path: Path) -> None:
-    second, first = samples.broken(tmp_path / "b"), samples.held(tmp_path / "a")
-    third = samples.undecided(tmp_path / "c" / "deeper")
+    second, first = sample_runs.broken(tmp_path / "b"), sample_runs.held(tmp_path / "a")
+    third = sample_runs.undecided(tmp_path / "c" / "deeper")
     (tmp_path / "unrelated").mkdir()
 
     assert find_runs([tmp_path, first]) == (first, second, third)
@@ -233,8 +235,8 @@ def test_a_damaged_run_json_is_no_run(tmp_path: Path) -> None:
 
 
 def test_the_matrix_sets_systems_side_by_side(tmp_path: Path) -> None:
-    held, broken = read_run(samples.held(tmp_path / "a")), read_run(samples.broken(tmp_path / "b"))
-    other = read_run(samples.broken(tmp_path / "c", scenario="lease_expires"))
+    held, broken = read_run(sample_runs.held(tmp_path / "a")), read_run(sample_runs.broken(tmp_path / "b"))
+    other = read_run(sample_runs.broken(tmp_path / "c", scenario="lease_expires"))
     green, red = Overall(Ruling.HELD, "fine"), Overall(Ruling.BROKEN, "not fine")
     grey = Overall(Ruling.UNKNOWN, "who knows")
 
@@ -261,7 +263,7 @@ def test_the_matrix_sets_systems_side_by_side(tmp_path: Path) -> None:
 
 
 def test_writing_replaces_an_older_report_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
-    run = samples.held(tmp_path / "run")
+    run = sample_runs.held(tmp_path / "run")
     out = tmp_path / "out" / "report.html"
     out.parent.mkdir()
     out.write_text("old")
@@ -274,8 +276,14 @@ def test_writing_replaces_an_older_report_and_leaves_nothing_beside_it(tmp_path:
 @pytest.mark.parametrize(
     ("package", "allowed"),
     [
-        ("reports", {"errors", "guarantees", "history", "rundir", "verdict"}),
-        ("loadtests", {"history", "http_answers", "rundir"}),
+        (
+            "reports",
+            {"errors", "judging.guarantees", "judging.verdict", "record.history", "record.run_facts", "stored.rundir"},
+        ),
+        (
+            "loadtests",
+            {"contract.http_answers", "contract.tasklab_probe", "record.history", "record.run_facts", "stored.rundir"},
+        ),
     ],
 )
 def test_reports_and_load_tests_import_of_scenarios_only_what_the_architecture_allows(

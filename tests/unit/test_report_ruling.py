@@ -7,9 +7,9 @@ import pytest
 
 from reports.build import sections_of
 from reports.ruling import Overall
-from scenarios.rundir import VERDICTS_FILE, RunDirectory
-from scenarios.verdict import Ruling
-from tests import samples
+from scenarios.judging.verdict import Ruling
+from scenarios.stored.rundir import VERDICTS_FILE, RunDirectory
+from tests import sample_runs
 
 
 def said_of(run: Path) -> Overall:
@@ -23,7 +23,7 @@ def rewrite_verdicts(run: Path, **changes: object) -> None:
 
 
 def test_a_broken_promise_is_named_with_how_many_prove_it(tmp_path: Path) -> None:
-    assert said_of(samples.broken(tmp_path / "run")) == Overall(
+    assert said_of(sample_runs.broken(tmp_path / "run")) == Overall(
         Ruling.BROKEN,
         "naive broke 2 of the 5 promises it claims, under broker_killed: no_lost_task (1 witness) and "
         "no_stuck_task (112 witnesses).",
@@ -31,7 +31,7 @@ def test_a_broken_promise_is_named_with_how_many_prove_it(tmp_path: Path) -> Non
 
 
 def test_all_held_says_how_many_were_put_to_the_test(tmp_path: Path) -> None:
-    assert said_of(samples.held(tmp_path / "run")) == Overall(
+    assert said_of(sample_runs.held(tmp_path / "run")) == Overall(
         Ruling.HELD,
         "reference kept all 7 promises it claims, under broker_killed; "
         "the run put 6 to the test, one had no occasion to break.",
@@ -39,14 +39,14 @@ def test_all_held_says_how_many_were_put_to_the_test(tmp_path: Path) -> None:
 
 
 def test_a_fault_that_missed_is_unknown_and_says_so(tmp_path: Path) -> None:
-    assert said_of(samples.undecided(tmp_path / "run")) == Overall(
+    assert said_of(sample_runs.undecided(tmp_path / "run")) == Overall(
         Ruling.UNKNOWN,
         "The lab could not tell: fault service_killed on rabbitmq did not bite: it still answers after 5 s.",
     )
 
 
 def test_a_run_that_was_killed_says_where_its_record_stops(tmp_path: Path) -> None:
-    assert said_of(samples.unfinished(tmp_path / "run")) == Overall(
+    assert said_of(sample_runs.unfinished(tmp_path / "run")) == Overall(
         Ruling.UNKNOWN,
         "This run did not finish: the record stops 5.17 s after it began, in the storm. "
         "Nothing was judged; what was recorded until then is below.",
@@ -54,7 +54,7 @@ def test_a_run_that_was_killed_says_where_its_record_stops(tmp_path: Path) -> No
 
 
 def test_a_finished_run_without_verdicts_is_not_judged(tmp_path: Path) -> None:
-    run = samples.held(tmp_path / "run")
+    run = sample_runs.held(tmp_path / "run")
     (run / VERDICTS_FILE).unlink()
 
     assert said_of(run) == Overall(
@@ -63,7 +63,7 @@ def test_a_finished_run_without_verdicts_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_damaged_verdicts_are_none_and_the_report_says_why(tmp_path: Path) -> None:
-    run = samples.held(tmp_path / "run")
+    run = sample_runs.held(tmp_path / "run")
     (run / VERDICTS_FILE).write_text('{"verdicts": {"no_lost_task": {"verdict": "fine"}}}')
 
     (section,) = sections_of([run])
@@ -81,20 +81,20 @@ def test_damaged_verdicts_are_none_and_the_report_says_why(tmp_path: Path) -> No
         ({"exit_code": 3}, "the judge ended with exit code 3."),
         ({"exit_code": None}, "the judge ended with exit code None."),
         (
-            {"verdicts": {"no_lost_task": samples.verdict("unknown", "Too little work.")}},
+            {"verdicts": {"no_lost_task": sample_runs.verdict("unknown", "Too little work.")}},
             "no_lost_task is undecided: Too little work.",
         ),
     ],
 )
 def test_one_objection_is_enough_to_be_unknown(tmp_path: Path, changes: dict[str, object], why: str) -> None:
-    run = samples.held(tmp_path / "run")
+    run = sample_runs.held(tmp_path / "run")
     rewrite_verdicts(run, **changes)
 
     assert said_of(run) == Overall(Ruling.UNKNOWN, f"The lab could not tell: {why}")
 
 
 def test_a_run_judged_before_it_finished_is_unknown(tmp_path: Path) -> None:
-    run = samples.held(tmp_path / "run")
+    run = sample_runs.held(tmp_path / "run")
     directory = RunDirectory(run)
     facts = directory.read_facts()
     facts.finished = False
@@ -104,7 +104,7 @@ def test_a_run_judged_before_it_finished_is_unknown(tmp_path: Path) -> None:
 
 
 def test_a_malformed_line_on_disk_is_an_objection_even_if_no_judge_saw_it(tmp_path: Path) -> None:
-    run = samples.held(tmp_path / "run")
+    run = sample_runs.held(tmp_path / "run")
     (run / "history.stranger.1.jsonl").write_text('{"event":"party","actor":"stranger","t_ns":1}\n')
 
     assert said_of(run) == Overall(
@@ -114,7 +114,7 @@ def test_a_malformed_line_on_disk_is_an_objection_even_if_no_judge_saw_it(tmp_pa
 
 
 def test_a_proven_break_stays_broken_beside_a_problem_of_the_lab(tmp_path: Path) -> None:
-    run = samples.broken(tmp_path / "run")
+    run = sample_runs.broken(tmp_path / "run")
     rewrite_verdicts(run, problems=["rabbitmq did not heal"])
 
     (section,) = sections_of([run])

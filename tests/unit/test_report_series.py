@@ -3,7 +3,7 @@
 import pytest
 
 from reports.series import Dot, Latency, interval_for, percentile, series_of
-from scenarios.history import NS_PER_S, Event, History
+from scenarios.record.history import NS_PER_S, Event, History
 
 
 def seen(*rows: tuple[float, str, dict[str, object]]) -> History:

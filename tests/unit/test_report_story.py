@@ -1,7 +1,7 @@
 """The story of a simulated world as rows: numbers, lanes, thread, and what is left out."""
 
 from reports.story import LANES_MAX, OTHERS, TURNS_HEAD, TURNS_TAIL, story_of
-from scenarios.rundir import Turn
+from scenarios.record.run_facts import Turn
 
 
 def test_without_steps_there_is_no_story() -> None:

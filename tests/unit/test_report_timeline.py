@@ -3,11 +3,11 @@
 import msgspec
 
 from reports.timeline import Phase, Timeline, timeline_of
-from scenarios.history import NS_PER_S, Event, History
-from scenarios.rundir import RunFacts, Strike
+from scenarios.record.history import NS_PER_S, Event, History
+from scenarios.record.run_facts import FaultRecord, RunFacts
 
 
-def facts(*strikes: Strike, **phases_s: int) -> RunFacts:
+def facts(*strikes: FaultRecord, **phases_s: int) -> RunFacts:
     phases_ns = {name: at_s * NS_PER_S for name, at_s in phases_s.items()}
     return RunFacts(
         scenario="s", system="x", environment="local", seed=1, repeat="", strikes=list(strikes), phases_ns=phases_ns
@@ -21,8 +21,8 @@ def fault_events(*rows: tuple[int, str, str, str]) -> History:
     )
 
 
-PLANNED = Strike(fault="process_killed", target="the one reached", when="at the 5th effect")
-STRUCK = Strike(
+PLANNED = FaultRecord(fault="process_killed", target="the one reached", when="at the 5th effect")
+STRUCK = FaultRecord(
     fault="process_killed",
     target="worker-2",
     when="at the 5th effect",
@@ -66,7 +66,7 @@ def test_a_fault_that_no_plan_names_is_shown_as_it_was_seen() -> None:
     assert timeline_of(facts(), history).strikes == (
         (
             "A",
-            Strike(fault="redis_failed_over", target="redis", when="", begun_ns=NS_PER_S, healed_ns=3 * NS_PER_S),
+            FaultRecord(fault="redis_failed_over", target="redis", when="", begun_ns=NS_PER_S, healed_ns=3 * NS_PER_S),
         ),
     )
 
@@ -87,8 +87,8 @@ def test_a_phase_lasts_until_the_next() -> None:
 
 
 def test_a_fault_is_in_force_from_being_asked_for_to_being_healed_if_it_ever_bit() -> None:
-    missed = Strike(fault="ack_swallowed", target="worker-1", when="", begun_ns=1, ended_ns=9)
-    unhealed = Strike(fault="service_killed", target="redis", when="", begun_ns=3, bit_ns=3)
+    missed = FaultRecord(fault="ack_swallowed", target="worker-1", when="", begun_ns=1, ended_ns=9)
+    unhealed = FaultRecord(fault="service_killed", target="redis", when="", begun_ns=3, bit_ns=3)
     timeline = Timeline(end_ns=10, phases=(), strikes=(("A", STRUCK), ("B", missed), ("C", unhealed)))
 
     assert [timeline.strikes_at(t_ns) for t_ns in (0, 1, 3, 4, 5, 10)] == [
@@ -108,7 +108,7 @@ def test_letters_go_on_after_z() -> None:
 
 
 def test_a_strike_that_never_began_takes_nothing_from_another_of_its_kind() -> None:
-    missed = Strike(fault="process_killed", target="?", when="", problem="its moment never came")
+    missed = FaultRecord(fault="process_killed", target="?", when="", problem="its moment never came")
     history = fault_events(
         (1, "begin", "process_killed", "worker-2"),
         (2, "bit", "process_killed", "worker-2"),

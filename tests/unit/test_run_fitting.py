@@ -8,11 +8,11 @@ import pytest
 
 from chaos.environment import SERVICE_NAMES, ProcessSpec, ServiceName, Services
 from chaos.faults import DegradeNetwork, FailOverRedis, Fault, KillProcess, KillService, SwallowAck, WithholdConfirm
+from scenarios.contract.system import Handlers
 from scenarios.errors import NotApplicable, RunFailed
-from scenarios.fitting import processes_of, processes_to_link
-from scenarios.guarantees import Guarantee
-from scenarios.scenario import AtStart, LeaderAtWork, Scenario, Strike, Trigger, Workload
-from scenarios.system import Handlers
+from scenarios.experiment.fitting import processes_of, processes_to_link
+from scenarios.experiment.scenario import AtStart, LeaderAtWork, Scenario, Strike, Trigger, Workload
+from scenarios.judging.guarantees import Guarantee
 
 NOWHERE = Services("lab", Path(), 1)
 ALL = frozenset(SERVICE_NAMES)

@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from scenarios import status_reader
-from scenarios.drain import Drained, drain
+from scenarios.contract.guard import GuardedClient
+from scenarios.contract.system import Account, Operation, Outcome, ReadStatus, Submit
+from scenarios.contract.tasklab_probe import Recorder
 from scenarios.errors import RunFailed
-from scenarios.outside import OutsideServer, Request, Tally
-from scenarios.plugin import GuardedClient
-from scenarios.rundir import RunDirectory, Strike, read_files
-from scenarios.status_reader import StatusReader
-from scenarios.submissions import Submissions
-from scenarios.system import Account, Operation, Outcome, ReadStatus, Submit
-from scenarios.trail import write_lost_acks
-from tasklab.tasklab_probe import Recorder
+from scenarios.experiment import status_reader
+from scenarios.experiment.drain import Drained, drain
+from scenarios.experiment.outside import OutsideServer, Request, Tally
+from scenarios.experiment.status_reader import StatusReader
+from scenarios.experiment.submissions import Submissions
+from scenarios.experiment.trail import write_lost_acks
+from scenarios.record.run_facts import FaultRecord
+from scenarios.stored.reading import read_files
+from scenarios.stored.rundir import RunDirectory
 
 FAR_AWAY_S = float("inf")
 
@@ -164,7 +166,7 @@ def drain_by(accounts: Iterator[Account], *, quiet_s: float = 1e9) -> Drained:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("scenarios.drain.time", clock)
+    monkeypatch.setattr("scenarios.experiment.drain.time", clock)
     return clock
 
 
@@ -199,8 +201,8 @@ def test_a_task_that_is_still_pending_is_waited_for_whoever_it_was_refused_to(cl
     assert drained.how == "nothing has moved for 5 s"
 
 
-def swallowed(evidence: str, *, bit_ns: int | None = 7, fault: str = "ack_swallowed") -> Strike:
-    return Strike(fault=fault, target="worker-1", when="", bit_ns=bit_ns, evidence=evidence)
+def swallowed(evidence: str, *, bit_ns: int | None = 7, fault: str = "ack_swallowed") -> FaultRecord:
+    return FaultRecord(fault=fault, target="worker-1", when="", bit_ns=bit_ns, evidence=evidence)
 
 
 def test_a_swallowed_ack_is_told_of_the_task_whose_id_was_in_the_message(tmp_path: Path) -> None:

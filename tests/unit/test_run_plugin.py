@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from scenarios.clients import Clients
+from scenarios.contract.guard import GuardedClient, answered
+from scenarios.contract.system import Account, Handlers, Outcome, Submit
 from scenarios.errors import RunFailed, UnknownName
-from scenarios.fitting import processes_of
+from scenarios.experiment.clients import Clients
+from scenarios.experiment.fitting import processes_of
+from scenarios.experiment.plan import Arrival
+from scenarios.experiment.status_reader import StatusReader
+from scenarios.experiment.submissions import Submissions
 from scenarios.lookup import find_system
-from scenarios.nemesis import Arrival
-from scenarios.plugin import GuardedClient, answered
-from scenarios.status_reader import StatusReader
-from scenarios.submissions import Submissions
-from scenarios.system import Account, Handlers, Outcome, Submit
 from scenarios.systems.mutants.catalogue import find_mutant
 
 SUBMIT = Submit("a", {"task": "a"})
@@ -95,12 +95,12 @@ def test_a_client_that_cannot_be_made_is_a_problem_of_the_run() -> None:
 
 
 def test_a_claim_that_is_no_promise_is_found_before_anything_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    from scenarios.systems import naive
+    from scenarios.systems.naive import plugin as naive
 
     monkeypatch.setattr(type(naive.system), "claims", frozenset({"no_lost_tusk"}), raising=False)
 
     with pytest.raises(UnknownName, match="there is no promise 'no_lost_tusk'; did you mean no_lost_task"):
-        find_system("scenarios.systems.naive:system")
+        find_system("scenarios.systems.naive.plugin:system")
 
 
 def test_a_name_that_resembles_none_says_where_all_are() -> None:

@@ -11,11 +11,11 @@ import pytest
 from chaos.environment import ProcessSpec
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal
 from chaos.faults import Fault, KillProcess, KillService, PauseProcess, SwallowAck
-from scenarios.outside import OutsideServer, Request
-from scenarios.scenario import AtStart, EffectAccepted, Effects, PreviousBit, Strike, UntilNextBites
-from scenarios.strikes import Course, Nemesis
-from scenarios.submissions import Submissions
-from tasklab.tasklab_probe import Recorder
+from scenarios.contract.tasklab_probe import Recorder
+from scenarios.experiment.nemesis import Course, Nemesis
+from scenarios.experiment.outside import OutsideServer, Request
+from scenarios.experiment.scenario import AtStart, EffectAccepted, Effects, PreviousBit, Strike, UntilNextBites
+from scenarios.experiment.submissions import Submissions
 
 FOR_EVER_S = 3600.0
 
@@ -262,7 +262,7 @@ def test_a_strike_waits_for_acknowledgements_since_the_one_before_bit(make_world
 def test_a_system_that_acknowledges_nothing_is_struck_all_the_same(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scenarios.strikes.ACKNOWLEDGED_WITHIN_S", 0.05)
+    monkeypatch.setattr("scenarios.experiment.nemesis.ACKNOWLEDGED_WITHIN_S", 0.05)
     world = make_world()
     strikes = [Strike(KillService("redis"), AtStart()), Strike(KillService("mysql"), PreviousBit(0.0, acknowledged=2))]
 

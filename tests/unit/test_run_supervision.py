@@ -5,7 +5,7 @@ from typing import Any
 
 from chaos.environment import ProcessSpec
 from chaos.errors import ProcessFailed
-from scenarios.supervision import RESTART_AFTER_S, RESTARTS_MAX, Supervisor
+from scenarios.experiment.supervision import RESTART_AFTER_S, RESTARTS_MAX, Supervisor
 
 
 class FakeProcess:

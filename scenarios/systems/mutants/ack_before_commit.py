@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from reference_impl.bootstrap import Parts
+from reference_impl.loops.worker import Worker
 from reference_impl.ports import Consumer, Delivery
-from reference_impl.worker import Worker
-from scenarios.guarantees import Guarantee
+from scenarios.judging.guarantees import Guarantee
 from scenarios.systems.mutants.mutant import Mutant
 
 
@@ -36,7 +36,7 @@ class WorkerThatAcksFirst(Worker):
     __slots__ = ()
 
     def deal_with(self, consumer: Consumer, delivery: Delivery) -> None:
-        """See reference_impl.worker.Worker."""
+        """See reference_impl.loops.worker.Worker."""
         consumer.ack(delivery)
         super().deal_with(Acknowledged(consumer), delivery)
 

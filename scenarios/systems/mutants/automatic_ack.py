@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from reference_impl.bootstrap import Parts
 from reference_impl.ports import Broker, Consumer, Delivery, Publisher, Topology
-from scenarios.guarantees import Guarantee
+from scenarios.judging.guarantees import Guarantee
 from scenarios.systems.mutants.ack_before_commit import Acknowledged
 from scenarios.systems.mutants.mutant import Mutant
 

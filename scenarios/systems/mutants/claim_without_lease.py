@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, update
 
-from reference_impl import store
 from reference_impl.bootstrap import Parts
-from reference_impl.schema import tasks
+from reference_impl.loops.worker import Worker
+from reference_impl.rows import store
+from reference_impl.rows.schema import tasks
+from reference_impl.rows.transactions import transact
 from reference_impl.task import Claim, Task
-from reference_impl.transactions import transact
-from reference_impl.worker import Worker
-from scenarios.guarantees import Guarantee
+from scenarios.judging.guarantees import Guarantee
 from scenarios.systems.mutants.mutant import Mutant
 
 FOR_EVER_S = 1e9
@@ -23,7 +23,7 @@ class WorkerWithoutLease(Worker):
     __slots__ = ()
 
     def take(self, task_id: str) -> Claim | None:
-        """See reference_impl.worker.Worker."""
+        """See reference_impl.loops.worker.Worker."""
         name = self.runtime.name
 
         def work(connection: Connection) -> Task | None:

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, String, bindparam, insert, literal, select, update
 
-from reference_impl import store
 from reference_impl.bootstrap import Parts
-from reference_impl.database_clock import now_us
-from reference_impl.schema import audit, tasks
-from reference_impl.settlement import Settled
+from reference_impl.loops.worker import Worker
+from reference_impl.rows import store
+from reference_impl.rows.database_clock import now_us
+from reference_impl.rows.schema import audit, tasks
+from reference_impl.rows.settlement import Settled
 from reference_impl.task import Claim, TaskState
-from reference_impl.worker import Worker
-from scenarios.guarantees import Guarantee
+from scenarios.judging.guarantees import Guarantee
 from scenarios.systems.mutants.mutant import Mutant
 
 _SUCCEED = (
@@ -40,7 +40,7 @@ class WorkerWithoutCondition(Worker):
     __slots__ = ()
 
     def settle_success(self, connection: Connection, claim: Claim, result: Mapping[str, object] | None) -> Settled:
-        """See reference_impl.worker.Worker."""
+        """See reference_impl.loops.worker.Worker."""
         kept = None if result is None else store.document(result)
         own = {"own_id": claim.task.id}
         if connection.execute(_SUCCEED, {**own, "own_fence": claim.fence, "kept": kept}).rowcount == 0:

@@ -6,14 +6,14 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Connection, bindparam
 
-from reference_impl import dead_letter, outbox, store
 from reference_impl.bootstrap import Parts
-from reference_impl.database_clock import microseconds, now_us
+from reference_impl.loops.worker import Worker
 from reference_impl.retry import Failure
-from reference_impl.settlement import Settled, failure_record
+from reference_impl.rows import dead_letter, outbox, store
+from reference_impl.rows.database_clock import microseconds, now_us
+from reference_impl.rows.settlement import Settled, failure_record
 from reference_impl.task import HELD, Claim, TaskState
-from reference_impl.worker import Worker
-from scenarios.guarantees import Guarantee
+from scenarios.judging.guarantees import Guarantee
 from scenarios.systems.mutants.mutant import Mutant
 
 _RECORD: Mapping[str, Any] = {"failure_class": bindparam("new_class"), "failure_message": bindparam("new_message")}
@@ -36,12 +36,12 @@ class WorkerWithoutFence(Worker):
     __slots__ = ()
 
     def settle_success(self, connection: Connection, claim: Claim, result: Mapping[str, object] | None) -> Settled:
-        """See reference_impl.worker.Worker."""
+        """See reference_impl.loops.worker.Worker."""
         kept = None if result is None else store.document(result)
         return Settled.SUCCEEDED if self._move(connection, _SUCCEED, claim, kept=kept) else Settled.NOT_OURS
 
     def settle_failure(self, connection: Connection, claim: Claim, failure: Failure, *, delay_s: float) -> Settled:
-        """See reference_impl.worker.Worker."""
+        """See reference_impl.loops.worker.Worker."""
         task, record = claim.task, failure_record(failure.error_class, failure.message)
         if failure.kind == "permanent":
             return Settled.FAILED if self._move(connection, _FAIL, claim, **record) else Settled.NOT_OURS

@@ -6,7 +6,7 @@ from dataclasses import replace
 from reference_impl.attempt import Attempt
 from reference_impl.bootstrap import Parts
 from reference_impl.ports import Handler
-from scenarios.guarantees import Guarantee
+from scenarios.judging.guarantees import Guarantee
 from scenarios.systems.mutants.mutant import Mutant
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from reference_impl.bootstrap import Parts
 from reference_impl.ports import Cache
-from scenarios.guarantees import Guarantee
+from scenarios.judging.guarantees import Guarantee
 from scenarios.systems.mutants.mutant import Mutant
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from chaos.environment import ProcessSpec, Services
 from reference_impl.bootstrap import Parts
 from reference_impl.settings import Settings
-from scenarios.guarantees import Guarantee
-from scenarios.system import Handlers
-from scenarios.systems.reference import LAB, Reference, replace_settings
+from scenarios.contract.system import Handlers
+from scenarios.judging.guarantees import Guarantee
+from scenarios.systems.reference.plugin import LAB, Reference, replace_settings
 
 if TYPE_CHECKING:
-    from scenarios.systems.reference_simulated import ReferenceSimulation
+    from scenarios.systems.reference.simulated import ReferenceSimulation
 
 NEVER_S = 3600.0
 """When the last safety net comes: long after every run is over."""
@@ -45,7 +45,7 @@ class Mutant(Reference):
 
     def simulation(self) -> "ReferenceSimulation":
         """The same processes on simulated seams."""
-        from scenarios.systems.reference_simulated import SIMULATED, ReferenceSimulation
+        from scenarios.systems.reference.simulated import SIMULATED, ReferenceSimulation
 
         settings = replace_settings(SIMULATED, undelivered_after_s=NEVER_S)
         return ReferenceSimulation(settings=settings, alter=self.alter)

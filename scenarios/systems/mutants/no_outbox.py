@@ -5,15 +5,15 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from reference_impl import store
 from reference_impl.bootstrap import Parts
-from reference_impl.endpoints import Api
+from reference_impl.http.service import Api
 from reference_impl.ports import Message
-from reference_impl.store import document
-from reference_impl.submission import Draft, Submission, Submitted, prepare
+from reference_impl.rows import store
+from reference_impl.rows.store import document
+from reference_impl.rows.submission import Draft, Submission, Submitted, prepare
+from reference_impl.rows.transactions import transact
 from reference_impl.task import Task
-from reference_impl.transactions import transact
-from scenarios.guarantees import Guarantee
+from scenarios.judging.guarantees import Guarantee
 from scenarios.systems.mutants.mutant import Mutant
 
 
@@ -23,7 +23,7 @@ class ApiWithoutOutbox(Api):
     __slots__ = ()
 
     def take_in(self, submission: Submission, admit: Callable[[], None]) -> Submitted:
-        """See reference_impl.endpoints.Api."""
+        """See reference_impl.http.service.Api."""
         admit()
         draft = prepare(self.runtime.entropy, submission, payload_bytes_max=self.settings.payload_bytes_max)
         actor = self.runtime.name

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reference_impl.bootstrap import Parts
+from reference_impl.loops.relay import Relay
 from reference_impl.ports import Message, Publisher, PublishOutcome
-from reference_impl.relay import Relay
-from scenarios.guarantees import Guarantee
+from scenarios.judging.guarantees import Guarantee
 from scenarios.systems.mutants.mutant import Mutant
 
 
@@ -30,7 +30,7 @@ class RelayThatTrusts(Relay):
     __slots__ = ()
 
     def publish_batch(self, publisher: Publisher) -> int:
-        """See reference_impl.relay.Relay."""
+        """See reference_impl.loops.relay.Relay."""
         return super().publish_batch(_TrustingPublisher(publisher))
 
 

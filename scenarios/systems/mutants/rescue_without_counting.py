@@ -5,10 +5,10 @@ from dataclasses import replace
 from sqlalchemy import Connection, bindparam, update
 
 from reference_impl.bootstrap import Parts
-from reference_impl.rescuer import Rescuer
-from reference_impl.schema import tasks
+from reference_impl.loops.rescuer import Rescuer
+from reference_impl.rows.schema import tasks
 from reference_impl.task import Task
-from scenarios.guarantees import Guarantee
+from scenarios.judging.guarantees import Guarantee
 from scenarios.systems.mutants.mutant import Mutant
 
 _FORGIVE = (
@@ -24,7 +24,7 @@ class RescuerThatForgives(Rescuer):
     __slots__ = ()
 
     def rescue(self, connection: Connection, task: Task) -> bool:
-        """See reference_impl.rescuer.Rescuer."""
+        """See reference_impl.loops.rescuer.Rescuer."""
         rescued = super().rescue(connection, task)
         if rescued:
             connection.execute(_FORGIVE, {"rescued_id": task.id})

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from reference_impl import outbox
 from reference_impl.bootstrap import Parts
+from reference_impl.loops.relay import Relay
 from reference_impl.ports import Message, Publisher
-from reference_impl.relay import Relay
-from reference_impl.transactions import transact
-from scenarios.guarantees import Guarantee
+from reference_impl.rows import outbox
+from reference_impl.rows.transactions import transact
+from scenarios.judging.guarantees import Guarantee
 from scenarios.systems.mutants.mutant import Mutant
 
 
@@ -17,7 +17,7 @@ class RelayThatMarksFirst(Relay):
     __slots__ = ()
 
     def publish_batch(self, publisher: Publisher) -> int:
-        """See reference_impl.relay.Relay."""
+        """See reference_impl.loops.relay.Relay."""
         claim = self.runtime.entropy.identifier()
         rows = transact(
             self.engine,

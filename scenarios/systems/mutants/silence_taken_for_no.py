@@ -6,12 +6,12 @@ from dataclasses import replace
 from sqlalchemy import Connection
 
 from reference_impl.bootstrap import Parts
-from reference_impl.endpoints import Api
 from reference_impl.errors import CommitUnknown, DatabaseUnavailable
-from reference_impl.submission import Submission, Submitted, prepare
+from reference_impl.http.service import Api
+from reference_impl.rows.submission import Submission, Submitted, prepare
+from reference_impl.rows.transactions import transact
 from reference_impl.task import Task
-from reference_impl.transactions import transact
-from scenarios.guarantees import Guarantee
+from scenarios.judging.guarantees import Guarantee
 from scenarios.systems.mutants.mutant import Mutant
 
 
@@ -21,7 +21,7 @@ class ApiThatTakesSilenceForNo(Api):
     __slots__ = ()
 
     def take_in(self, submission: Submission, admit: Callable[[], None]) -> Submitted:
-        """See reference_impl.endpoints.Api."""
+        """See reference_impl.http.service.Api."""
         admit()
         settings, actor = self.settings, self.runtime.name
         draft = prepare(self.runtime.entropy, submission, payload_bytes_max=settings.payload_bytes_max)

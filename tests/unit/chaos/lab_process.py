@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from chaos.environments.ward import Warden
+from chaos.hosting.warden_client import Warden
 
 SLEEP = "exec sleep 1000"
 DAEMON = f"(env -i setsid sh -c '{SLEEP}' &) ; {SLEEP}"

@@ -7,7 +7,7 @@ import pytest
 from chaos import binaries
 from chaos.binaries import Found, find, inventory, rabbitmq_home, require
 from chaos.errors import ServiceUnavailable
-from chaos.services.rabbitmq import _lean_copy
+from chaos.services.rabbitmq.server import _lean_copy
 
 
 @pytest.fixture

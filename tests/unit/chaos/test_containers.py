@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from chaos.environments.containers import ContainersEnvironment
-from chaos.environments.identity import LabIdentity
 from chaos.errors import ChaosError
+from chaos.hosting.identity import LabIdentity
 from chaos.services import docker_engine
 from chaos.services.containers import CONFIGS, UNSAVED
-from chaos.services.quorum_queues import QuorumQueues
+from chaos.services.rabbitmq.quorum_queues import QuorumQueues
 from tasklab.__main__ import app
 from tests.docker_sockets import collect_unconnected
 
@@ -116,7 +116,7 @@ def test_an_image_is_pulled_by_one_tag(image: str, repository: str, tag: str | N
 
 
 def test_a_lab_is_alive_as_long_as_its_process_is() -> None:
-    source = "import sys; from chaos.environments.identity import LabIdentity; print(LabIdentity.own(), flush=True); sys.stdin.read()"
+    source = "import sys; from chaos.hosting.identity import LabIdentity; print(LabIdentity.own(), flush=True); sys.stdin.read()"
     lab = subprocess.Popen([sys.executable, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert lab.stdout is not None
     assert lab.stdin is not None

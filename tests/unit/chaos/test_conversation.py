@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pamqp import commands
 
-from chaos.proxies import conversation
-from chaos.proxies.amqp import Splitter
-from chaos.proxies.conversation import AckSent, Conversation, Counters, Published
+from chaos.network import conversation
+from chaos.network.conversation import AckSent, Conversation, Counters, Published
+from chaos.network.frames import Splitter
 from tests.unit.chaos import amqp_bytes
 
 

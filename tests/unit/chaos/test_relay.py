@@ -11,10 +11,10 @@ import pytest
 from pamqp import commands
 
 from chaos.deadline import Deadline, wait
+from chaos.network.conversation import Counters
+from chaos.network.relay import Link, Relay
+from chaos.network.rules import Firing, FreezeAtNthPublish, SwallowNthAck
 from chaos.ports import LOOPBACK, PortLease, is_refused
-from chaos.proxies.conversation import Counters
-from chaos.proxies.relay import Link, Relay
-from chaos.proxies.rules import Firing, FreezeAtNthPublish, SwallowNthAck
 from tests.unit.chaos import amqp_bytes
 
 PATIENCE_S = 20.0

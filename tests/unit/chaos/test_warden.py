@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from chaos.deadline import Deadline, wait
-from chaos.environments.leftovers import find_leftovers
-from chaos.environments.ward import Warden
 from chaos.errors import ProcessFailed, WardenLost
+from chaos.hosting.leftovers import find_leftovers
+from chaos.hosting.warden_client import Warden
 
 PATIENCE_S = 30.0
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.reference.kit import World
+from tests.unit.reference.reference_world import World
 
 
 @pytest.fixture

@@ -6,15 +6,16 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from reference_impl import endpoints, schema
 from reference_impl.adapters.memory import MemoryBroker
-from reference_impl.api import ENVELOPE_BYTES, create_app
-from reference_impl.endpoints import Api
 from reference_impl.errors import BrokerUnavailable, CacheUnavailable, CommitUnknown, DatabaseUnavailable
+from reference_impl.http import service as endpoints
+from reference_impl.http.routes import ENVELOPE_BYTES, create_app
+from reference_impl.http.service import Api
+from reference_impl.rows import schema
 from reference_impl.settings import Settings
 from reference_impl.task import TaskState
 from tests.unit.reference.asgi_client import AsgiClient
-from tests.unit.reference.kit import World
+from tests.unit.reference.reference_world import World
 
 TASK = {"user_id": "alice", "type": "mail", "payload": {"to": "bob"}}
 LIMIT = 20
@@ -408,7 +409,7 @@ def test_metrics_are_there_while_the_database_is_away(client: AsgiClient, monkey
     def away(*_: Any) -> None:
         raise DatabaseUnavailable("refused")
 
-    monkeypatch.setattr("reference_impl.api.read", away)
+    monkeypatch.setattr("reference_impl.http.routes.read", away)
 
     answer = client.get("/metrics")
 
@@ -449,7 +450,7 @@ def test_ready_is_503_without_a_database_and_live_is_not(client: AsgiClient, mon
     def away(*_: Any) -> None:
         raise DatabaseUnavailable("refused")
 
-    monkeypatch.setattr("reference_impl.api.read", away)
+    monkeypatch.setattr("reference_impl.http.routes.read", away)
 
     assert client.get("/health/ready").status_code == 503
     assert client.get("/health/live").status_code == 200

@@ -9,10 +9,10 @@ from schemathesis import GenerationMode
 from schemathesis.checks import positive_data_acceptance
 from schemathesis.schemas import BaseSchema
 
-from reference_impl.api import create_app
-from reference_impl.endpoints import Api
+from reference_impl.http.routes import create_app
+from reference_impl.http.service import Api
 from reference_impl.settings import Settings
-from tests.unit.reference.kit import World
+from tests.unit.reference.reference_world import World
 
 OPERATIONS = [
     ("post", "/tasks"),

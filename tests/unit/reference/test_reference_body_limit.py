@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter
 
-from reference_impl.answer_count import AnswerCount
-from reference_impl.body_limit import BodyLimit
+from reference_impl.http.body_limit import BodyLimit
+from reference_impl.http.response_counter import AnswerCount
 
 BYTES_MAX = 100
 HTTP = {"type": "http", "method": "POST", "path": "/tasks", "headers": [(b"content-length", b"1")]}

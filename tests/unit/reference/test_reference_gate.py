@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from reference_impl.adapters.gate import PAUSE_S, Gate
+from reference_impl.adapters.circuit_breaker import PAUSE_S, Gate
 from reference_impl.errors import CacheUnavailable
 
 

@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference_impl import control, lease, lock, schema
 from reference_impl.adapters.memory import MemoryCache
 from reference_impl.errors import CacheUnavailable, DatabaseUnavailable
+from reference_impl.fast import lock
+from reference_impl.loops import lease
 from reference_impl.ports import Runtime
-from reference_impl.transactions import transact
-from tests.unit.reference.kit import SETTINGS, CommitReplies, StopsAfter, Time, World
+from reference_impl.rows import cancellation as control
+from reference_impl.rows import schema
+from reference_impl.rows.transactions import transact
+from tests.unit.reference.reference_world import SETTINGS, CommitReplies, StopsAfter, Time, World
 
 BEATS = 3
 

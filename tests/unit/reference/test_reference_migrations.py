@@ -15,7 +15,7 @@ from sqlalchemy import Engine, inspect
 from reference_impl import migrations
 from reference_impl.adapters.sqlite import sqlite_engine
 from reference_impl.migrations import migrate
-from reference_impl.schema import metadata
+from reference_impl.rows.schema import metadata
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from reference_impl import schema, store
-from reference_impl.store import move, moving
+from reference_impl.rows import schema, store
+from reference_impl.rows.store import move, moving
+from reference_impl.rows.transactions import transact
 from reference_impl.task import LEGAL_MOVES, Task, TaskState
-from reference_impl.transactions import transact
-from tests.unit.reference.kit import World
+from tests.unit.reference.reference_world import World
 
 MOVES = [(before, after) for before in TaskState for after in TaskState if after in LEGAL_MOVES[before]]
 

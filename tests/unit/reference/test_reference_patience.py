@@ -2,7 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from reference_impl.patience import PATIENCE_S, Waiting
+from reference_impl.loops.backoff import PATIENCE_S, Waiting
 
 
 class Stop:

@@ -10,12 +10,13 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from sqlalchemy import event, insert, update
 
-from reference_impl import outbox, relay, schema
-from reference_impl.dead_letter import redrive
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable, DatabaseUnavailable
+from reference_impl.loops import relay
 from reference_impl.ports import Message, PublishOutcome
-from reference_impl.transactions import transact
-from tests.unit.reference.kit import SETTINGS, CommitReplies, World
+from reference_impl.rows import outbox, schema
+from reference_impl.rows.dead_letter import redrive
+from reference_impl.rows.transactions import transact
+from tests.unit.reference.reference_world import SETTINGS, CommitReplies, World
 
 CONFIRMED, RETURNED, REFUSED, UNKNOWN = PublishOutcome
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.guarantees import Guarantee
+from scenarios.judging.guarantees import Guarantee
 from scenarios.lookup import scenario_names
 
 ROOT = Path(__file__).parents[3]

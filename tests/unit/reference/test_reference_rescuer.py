@@ -7,12 +7,15 @@ import pytest
 from sqlalchemy import update
 from structlog.testing import capture_logs
 
-from reference_impl import control, dead_letter, lock, rescuer, schema
 from reference_impl.errors import CacheUnavailable, DatabaseUnavailable
-from reference_impl.rescuer import Rescuer
+from reference_impl.fast import lock
+from reference_impl.loops import rescuer
+from reference_impl.loops.rescuer import Rescuer
+from reference_impl.rows import cancellation as control
+from reference_impl.rows import dead_letter, schema
+from reference_impl.rows.transactions import transact
 from reference_impl.task import Task, TaskState
-from reference_impl.transactions import transact
-from tests.unit.reference.kit import SETTINGS, World
+from tests.unit.reference.reference_world import SETTINGS, World
 
 AWAY_S = SETTINGS.lease_s + 1
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from reference_impl import control
-from reference_impl.control import Cancelled
 from reference_impl.retry import Failure
-from reference_impl.settlement import Settled
+from reference_impl.rows import cancellation as control
+from reference_impl.rows.cancellation import Cancelled
+from reference_impl.rows.settlement import Settled
 from reference_impl.task import FINAL, HELD, Claim, TaskState
-from tests.unit.reference.kit import PERMANENT, SETTINGS, TRANSIENT, UNKNOWN, World
+from tests.unit.reference.reference_world import PERMANENT, SETTINGS, TRANSIENT, UNKNOWN, World
 
 Outcome = Failure | None
 """How an attempt goes: None is success."""

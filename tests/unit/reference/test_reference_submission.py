@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import event, func, select
 from sqlalchemy.exc import OperationalError
 
-from reference_impl import schema, store, submission
 from reference_impl.errors import (
     CommitUnknown,
     DatabaseUnavailable,
@@ -16,8 +15,9 @@ from reference_impl.errors import (
     RateLimited,
     RequestInvalid,
 )
-from reference_impl.submission import Submission, Submitted, submit
-from tests.unit.reference.kit import CommitReplies, World
+from reference_impl.rows import schema, store, submission
+from reference_impl.rows.submission import Submission, Submitted, submit
+from tests.unit.reference.reference_world import CommitReplies, World
 
 
 def send(world: World, given: Submission, **options: Any) -> Submitted:

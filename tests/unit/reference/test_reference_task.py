@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from reference_impl.store import moving
+from reference_impl.rows.store import moving
 from reference_impl.task import FINAL, HELD, LEGAL_MOVES, WAITING, TaskState
-from scenarios.checkers import legal_transitions
+from scenarios.judging.checkers import legal_transitions
 
 MOVES = [(None, TaskState.ACCEPTED), *itertools.product(TaskState, TaskState)]
 

@@ -10,11 +10,11 @@ from sqlalchemy import Connection, event, select, text
 from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 from sqlalchemy.pool import QueuePool
 
-from reference_impl import schema
 from reference_impl.adapters.sqlite import sqlite_engine
 from reference_impl.errors import CommitUnknown, DatabaseUnavailable
-from reference_impl.transactions import TRIES_MAX, read, transact
-from tests.unit.reference.kit import CommitReplies, World
+from reference_impl.rows import schema
+from reference_impl.rows.transactions import TRIES_MAX, read, transact
+from tests.unit.reference.reference_world import CommitReplies, World
 
 DEADLOCK = pymysql.err.OperationalError(1213, "Deadlock found when trying to get lock; try restarting transaction")
 LOCK_WAIT = pymysql.err.OperationalError(1205, "Lock wait timeout exceeded; try restarting transaction")

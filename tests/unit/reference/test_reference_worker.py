@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from reference_impl import control, worker
 from reference_impl.attempt import Attempt
 from reference_impl.errors import (
     BrokerConnectionLost,
@@ -16,12 +15,14 @@ from reference_impl.errors import (
     PermanentFailure,
     TransientFailure,
 )
-from reference_impl.lease import run_heartbeat
-from reference_impl.patience import PATIENCE_S
+from reference_impl.loops import worker
+from reference_impl.loops.backoff import PATIENCE_S
+from reference_impl.loops.lease import run_heartbeat
+from reference_impl.loops.worker import Worker
 from reference_impl.ports import Delivery
+from reference_impl.rows import cancellation as control
 from reference_impl.task import Task, TaskState
-from reference_impl.worker import Worker
-from tests.unit.reference.kit import SETTINGS, World
+from tests.unit.reference.reference_world import SETTINGS, World
 
 Handler = Callable[[Attempt], Any]
 

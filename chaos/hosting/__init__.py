@@ -1,0 +1,1 @@
+"""Processes of the system under test and of services: started, watched, killed, never left behind."""

@@ -1,0 +1,95 @@
+"""Processes of the system under test, in the warden's care: start, restart, stop."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+from chaos.environment import Process, ProcessSpec
+from chaos.errors import ProcessFailed
+from chaos.hosting.warden_client import Ward, Warden
+
+ONCE_TIMEOUT_S = 60.0
+"""How long a preparation (`runs_once`) may take."""
+KILL_TIMEOUT_S = 10.0
+
+
+class HostedProcess:
+    """A process of the system under test; a restart gives it another ward under the same name."""
+
+    def __init__(self, spec: ProcessSpec, log: Path, ward: Ward) -> None:
+        self.spec = spec
+        self.log = log
+        self.ward = ward
+
+    @property
+    def pid(self) -> int:
+        """Of its present incarnation."""
+        return self.ward.pid
+
+    def is_alive(self) -> bool:
+        """Whether it runs (a stopped one is alive, a zombie is not)."""
+        return self.ward.exit_code is None
+
+    def exit_code(self) -> int | None:
+        """How its last incarnation ended (negative: the signal), or None while it runs."""
+        return self.ward.exit_code
+
+
+class ProcessHost:
+    """Starts processes under a warden, so that they die with the lab."""
+
+    def __init__(self, warden: Warden) -> None:
+        self._warden = warden
+        self._lock = threading.Lock()
+
+    def start(self, spec: ProcessSpec, *, log_directory: Path) -> HostedProcess:
+        """See `Environment.start_process`."""
+        log_directory.mkdir(parents=True, exist_ok=True)
+        log = log_directory / f"{spec.name}.log"
+        ward = self._spawn(spec, log)
+        process = HostedProcess(spec, log, ward)
+        if spec.runs_once:
+            self._await_once(process)
+        return process
+
+    def restart(self, process: Process) -> None:
+        """See `Environment.restart_process`."""
+        hosted = own(process)
+        with self._lock:
+            if hosted.is_alive():
+                raise ProcessFailed(hosted.spec.name, "cannot be restarted while it runs", hosted.log)
+            hosted.ward.kill_tree(KILL_TIMEOUT_S)  # children that outlived it would work beside the new incarnation
+            hosted.ward = self._spawn(hosted.spec, hosted.log)
+
+    def stop(self, process: Process, *, timeout_s: float) -> int | None:
+        """See `Environment.stop_process`."""
+        ward = own(process).ward
+        if ward.exit_code is None:
+            ward.signal(signal.Signals[process.spec.stop_signal])
+            ward.signal(signal.SIGCONT)  # a stopped process would get to its stop signal only then
+            ward.wait(timeout_s)
+        ward.kill_tree(KILL_TIMEOUT_S)
+        return ward.exit_code
+
+    def _spawn(self, spec: ProcessSpec, log: Path) -> Ward:
+        return self._warden.spawn(
+            spec.name, spec.argv, log=log, env={**os.environ, **spec.env}, cwd=spec.cwd or Path.cwd()
+        )
+
+    def _await_once(self, process: HostedProcess) -> None:
+        code = process.ward.wait(ONCE_TIMEOUT_S)
+        process.ward.kill_tree(KILL_TIMEOUT_S)
+        if code != 0:
+            why = (
+                f"a preparation still ran after {ONCE_TIMEOUT_S:g} s"
+                if code is None
+                else f"a preparation ended with {code}"
+            )
+            raise ProcessFailed(process.spec.name, why, process.log, process.ward.log_tail())
+
+
+def own(process: Process) -> HostedProcess:
+    """The process as this lab holds it; one that another environment has started is a mistake of the caller."""
+    assert isinstance(process, HostedProcess), f"{process!r} was not started by this kind of environment"
+    return process

@@ -1,0 +1,1 @@
+"""What stands between a process and its services: links, relays that know AMQP, Toxiproxy."""

@@ -1,0 +1,210 @@
+"""The AMQP relay: one thread between processes and RabbitMQ that passes every byte on, until a rule says otherwise.
+
+Each process gets a `Link` of its own: a loopback port, counters, and the rules armed on it. Frames are read to know what passes;
+what is passed on are the bytes as they came. What is not AMQP 0-9-1 (TLS, say) is passed on unread.
+"""
+
+import selectors
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+from typing import TypeVar
+
+from chaos.network.connection import Connection
+from chaos.network.conversation import Counters
+from chaos.network.rules import ArmedRule, Rule
+from chaos.ports import LOOPBACK
+
+BACKLOG = 256
+CALL_TIMEOUT_S = 10.0
+
+Result = TypeVar("Result")
+Ready = Callable[[int], None]
+"""What the loop calls for a socket that is ready, with the events it is ready for."""
+
+
+class Relay:
+    """The thread, and the links that it serves. Methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._calls: deque[Callable[[], None]] = deque()
+        self._wakeup, self._wakeup_in = socket.socketpair()
+        self._wakeup.setblocking(False)
+        self._selector.register(self._wakeup, selectors.EVENT_READ, self._on_wakeup)
+        self._links: list[Link] = []
+        self._is_over = False
+        self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
+        self._thread.start()
+
+    def open_link(self, name: str, upstream: tuple[str, int], *, port: int, side_port: int) -> "Link":
+        """A new link from two loopback ports to a broker; see `Link`."""
+        return self.call(lambda: self._open(name, upstream, port, side_port))
+
+    def close(self) -> None:
+        """Cut every connection, stop listening, end the thread. Idempotent."""
+        if self._thread.is_alive():
+            with suppress(TimeoutError):
+                self.call(self._end)
+            self._thread.join(CALL_TIMEOUT_S)
+
+    def call(self, work: Callable[[], Result]) -> Result:
+        """Do something on the relay's own thread, where nothing changes meanwhile; its result."""
+        done: Future[Result] = Future()
+
+        def do() -> None:
+            try:
+                done.set_result(work())
+            except BaseException as error:  # noqa: BLE001  it is raised again where it was asked for
+                done.set_exception(error)
+
+        self._calls.append(do)
+        self._wakeup_in.send(b"\0")
+        return done.result(CALL_TIMEOUT_S)
+
+    def watch(self, watched: socket.socket, events: int, ready: Ready) -> None:
+        """From now on call `ready` for these events of a socket; no events: forget it. On the relay's thread only."""
+        known = watched.fileno() in self._selector.get_map()
+        if not events:
+            if known:
+                self._selector.unregister(watched)
+        elif known:
+            self._selector.modify(watched, events, ready)
+        else:
+            self._selector.register(watched, events, ready)
+
+    def _open(self, name: str, upstream: tuple[str, int], port: int, side_port: int) -> "Link":
+        link = Link(self, name, upstream, port, side_port)
+        self._links.append(link)
+        return link
+
+    def _end(self) -> None:
+        for link in self._links:
+            link.shut()
+        self._is_over = True
+
+    def _on_wakeup(self, _: int) -> None:
+        self._wakeup.recv(1 << 12)
+        while self._calls:
+            self._calls.popleft()()
+
+    def _run(self) -> None:
+        while not self._is_over:
+            for key, events in self._selector.select():
+                key.data(events)  # its socket may have been closed for an event before this one
+        self._selector.close()
+        self._wakeup.close()
+        self._wakeup_in.close()
+
+
+class Link:
+    """The way of one process to the broker: what connects to `address` is relayed, counted, and subject to the rules armed.
+
+    The side door is for the lab's own round trips: the same way, frozen with it, but neither counted nor subject to rules.
+    """
+
+    def __init__(self, relay: Relay, name: str, upstream: tuple[str, int], port: int, side_port: int) -> None:
+        self.name = name
+        self.upstream = upstream
+        self.address = (LOOPBACK, port)
+        self.side_door = (LOOPBACK, side_port)
+        self.armed: ArmedRule | None = None
+        self.counted = Counters()
+        self.is_frozen = False
+        self._relay = relay
+        self._connections: set[Connection] = set()
+        self._listeners = [_listen(self.address), _listen(self.side_door)]
+        for listener, counts in zip(self._listeners, (True, False), strict=True):
+            relay.watch(listener, selectors.EVENT_READ, self._accepts(listener, counts))
+
+    def counters(self) -> Counters:
+        """What has passed by now."""
+        return self._relay.call(lambda: replace(self.counted))
+
+    def arm(self, rule: Rule) -> ArmedRule:
+        """Have a rule wait for its moment, counting from now; it takes the place of one that has not fired."""
+        armed = ArmedRule(rule)
+
+        def put() -> None:
+            self.armed = armed
+
+        self._relay.call(put)
+        return armed
+
+    def disarm(self, armed: ArmedRule) -> None:
+        """Have a rule wait no longer. Idempotent."""
+
+        def take() -> None:
+            if self.armed is armed:
+                self.armed = None
+
+        self._relay.call(take)
+
+    def thaw(self) -> int:
+        """End a freeze: cut what was frozen (what it held back is gone), let new connections through; how many were cut."""
+        return self._relay.call(self._thaw)
+
+    def close(self) -> None:
+        """Cut every connection and stop listening. Idempotent."""
+        self._relay.call(self.shut)
+
+    def freeze(self) -> None:
+        """Nothing passes any more, on no connection, open or new. On the relay's thread only."""
+        self.is_frozen = True
+        for connection in self._connections:
+            connection.update()
+
+    def forget(self, connection: Connection) -> None:
+        """A connection is over. On the relay's thread only."""
+        self._connections.discard(connection)
+
+    def shut(self) -> None:
+        """As `close`, on the relay's thread only."""
+        for listener in self._listeners:
+            self._relay.watch(listener, 0, _nothing)
+            listener.close()
+        self._listeners.clear()
+        for connection in list(self._connections):
+            connection.cut()
+
+    def _thaw(self) -> int:
+        frozen = list(self._connections) if self.is_frozen else []
+        self.is_frozen = False
+        for connection in frozen:
+            connection.cut()
+        return len(frozen)
+
+    def _accepts(self, listener: socket.socket, counts: bool) -> Ready:
+        def accept(_: int) -> None:
+            with suppress(
+                OSError
+            ):  # the client has gone again, or we are out of descriptors: its connection is refused, as it would be
+                client, _address = listener.accept()
+                if counts:
+                    self.counted.connections += 1
+                connection = Connection(self, self._relay.watch, client, counts=counts)
+                self._connections.add(connection)
+                connection.start()
+
+        return accept
+
+
+def _listen(address: tuple[str, int]) -> socket.socket:
+    listener = socket.socket()
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _nothing(_: int) -> None:
+    """For a socket that is watched no longer."""

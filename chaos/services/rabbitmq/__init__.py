@@ -1,0 +1,1 @@
+"""RabbitMQ as a service of the lab."""

@@ -1,0 +1,158 @@
+"""A small AMQP client for the lab's own round trips: every step under one deadline, no log, no thread, no retry."""
+
+import socket
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TypeVar
+
+from pamqp import base, body, commands, frame, header
+
+from chaos.deadline import Deadline
+from chaos.environment import RabbitmqAddress
+from chaos.network.frames import HEARTBEAT, Frame, Splitter
+
+CHANNEL = 1
+RECEIVE_BYTES = 1 << 16
+
+Answer = TypeVar("Answer", bound=frame.FrameTypes)
+
+
+class AmqpRefused(ConnectionError):
+    """The broker closed the channel or the connection, and said why."""
+
+
+class AmqpClient:
+    """One connection with one open channel, as a context manager. All methods raise OSError when the broker does not do its part."""
+
+    def __init__(self, address: RabbitmqAddress, deadline: Deadline) -> None:
+        self._address = address
+        self._deadline = deadline
+        self._splitter = Splitter(preamble=False)
+        self._frames: list[Frame] = []
+        self._socket = socket.create_connection(
+            (address.host, address.port), timeout=max(0.001, deadline.remaining_s())
+        )
+        self.server_version = ""
+
+    def __enter__(self) -> "AmqpClient":
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                self.call(commands.Connection.Close(200, "", 0, 0), commands.Connection.CloseOk, channel=0)
+        finally:
+            self.hang_up()
+
+    def open(self) -> None:
+        """Log in and open the channel; entering does that too."""
+        try:
+            self._log_in()
+        except BaseException:
+            self.hang_up()
+            raise
+
+    def hang_up(self) -> None:
+        """Close the connection without a word. Idempotent."""
+        self._socket.close()
+
+    def extend(self, deadline: Deadline) -> None:
+        """Another deadline, for what comes now."""
+        self._deadline = deadline
+
+    def call(self, request: base.Frame, answer: type[Answer], *, channel: int = CHANNEL) -> Answer:
+        """Send a method and return the broker's answer to it.
+
+        Raises:
+            AmqpRefused: the broker closed the channel or the connection instead.
+            TimeoutError: no answer before the deadline.
+        """
+        self._send(frame.marshal(request, channel))
+        return self._expect(answer)
+
+    def call_many(self, requests: Sequence[base.Frame], answer: type[frame.FrameTypes]) -> None:
+        """Send methods one after the other without waiting, then wait for the answer to each."""
+        self._send(b"".join(frame.marshal(request, CHANNEL) for request in requests))
+        for _ in requests:
+            self._expect(answer)
+
+    def publish_confirmed(self, queue: str, content: bytes) -> bool:
+        """Publish to a queue on a channel in confirm mode; whether the broker took responsibility for the message."""
+        properties = commands.Basic.Properties(delivery_mode=2)
+        frames = (
+            commands.Basic.Publish(routing_key=queue, mandatory=True),
+            header.ContentHeader(body_size=len(content), properties=properties),
+            body.ContentBody(content),
+        )
+        self._send(b"".join(frame.marshal(one, CHANNEL) for one in frames))
+        while True:
+            answer = self._read()
+            if isinstance(answer, commands.Basic.Return | commands.Basic.Nack):
+                return False
+            if isinstance(answer, commands.Basic.Ack):
+                return True
+
+    def get(self, queue: str) -> bytes | None:
+        """Take one message from a queue; None if it is empty."""
+        self._send(frame.marshal(commands.Basic.Get(queue=queue, no_ack=True), CHANNEL))
+        answer = self._read()
+        if not isinstance(answer, commands.Basic.GetOk):
+            return None
+        size = self._expect(header.ContentHeader).body_size
+        content = b""
+        while len(content) < size:
+            content += self._expect(body.ContentBody).value
+        return content
+
+    def _log_in(self) -> None:
+        self._send(header.ProtocolHeader().marshal())
+        start = self._expect(commands.Connection.Start)
+        self.server_version = _text((start.server_properties or {}).get("version"))
+        login = f"\0{self._address.user}\0{self._address.password}"
+        start_ok = commands.Connection.StartOk({"product": "tasklab"}, "PLAIN", login, "en_US")
+        tune = self.call(start_ok, commands.Connection.Tune, channel=0)
+        self._send(frame.marshal(commands.Connection.TuneOk(tune.channel_max, tune.frame_max, 0), 0))
+        self.call(commands.Connection.Open(self._address.vhost), commands.Connection.OpenOk, channel=0)
+        self.call(commands.Channel.Open(), commands.Channel.OpenOk)
+
+    def _expect(self, wanted: type[Answer]) -> Answer:
+        answer = self._read()
+        if not isinstance(answer, wanted):
+            raise AmqpRefused(f"the broker answered {answer.name}, not {wanted.name}")
+        return answer
+
+    def _read(self) -> frame.FrameTypes:
+        while True:
+            while not self._frames:
+                self._frames = list(self._splitter.feed(self._receive()))
+            read = self._frames.pop(0)
+            if read.kind == HEARTBEAT:
+                continue
+            _, _, content = frame.unmarshal(read.raw)
+            if isinstance(content, commands.Connection.Close | commands.Channel.Close):
+                raise AmqpRefused(f"{content.reply_code} {content.reply_text}")
+            return content
+
+    def _receive(self) -> bytes:
+        self._limit()
+        received = self._socket.recv(RECEIVE_BYTES)
+        if not received:
+            raise ConnectionResetError("the broker hung up")
+        return received
+
+    def _send(self, content: bytes) -> None:
+        self._limit()
+        self._socket.sendall(content)
+
+    def _limit(self) -> None:
+        if self._deadline.is_over():
+            raise TimeoutError("no time left")
+        self._socket.settimeout(self._deadline.remaining_s())
+
+
+def _text(value: object) -> str:
+    """A field of the broker's properties, which pamqp leaves as bytes where it is not sure."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value or "")

@@ -1,0 +1,246 @@
+"""Redis: a primary, its replica and three Sentinels; its round trip is a write that the replica has, agreed upon by all Sentinels."""
+
+import secrets
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from chaos import binaries
+from chaos.deadline import Deadline
+from chaos.environment import RedisAddress, Services
+from chaos.hosting.warden_client import Ward, Warden
+from chaos.ports import LOOPBACK, PortLease
+from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
+
+PRIMARY_NAME = "tasklab"
+NODES = 2
+SENTINELS = 3
+QUORUM = 2
+DOWN_AFTER_MS = 1_500
+"""More than the second that a Sentinel takes to connect again, else it declares dead what has only just been restarted."""
+
+FAILOVER_TIMEOUT_MS = 2_000
+"""A second failover can begin twice this long after the first began."""
+
+HEALTH_KEY = "tasklab:health"
+DURABLE = ("--save", "", "--appendonly", "yes")
+"""What was written is there again after kill -9 and a restart."""
+
+NODE_ARGUMENTS = (
+    *("--bind", LOOPBACK),
+    *DURABLE,
+    *("--repl-diskless-sync-delay", "0", "--repl-timeout", "10", "--repl-ping-replica-period", "1"),
+)
+
+
+def client(host: str, port: int, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> "redis.Redis":
+    """A client that asks once: redis-py's own retries would make the duplicates that the lab is looking for."""
+    return redis.Redis(
+        host=host,
+        port=port,
+        socket_timeout=timeout_s,
+        socket_connect_timeout=timeout_s,
+        retry=Retry(NoBackoff(), 0),
+        decode_responses=True,
+    )
+
+
+def missing_write(host: str, port: int, *, replicas: int = 0, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> str:
+    """What a write to a primary lacks, replicated to so many replicas; nothing ("") when it can be read again."""
+    where = f"{host}:{port}"
+    token = secrets.token_hex(8)
+    try:
+        with closing(client(host, port, timeout_s)) as primary:
+            primary.set(HEALTH_KEY, token, ex=60)
+            if primary.get(HEALTH_KEY) != token:
+                return f"a write to {where} cannot be read again"
+            if replicas and primary.wait(replicas, round(timeout_s * 500)) < replicas:
+                return f"a write to {where} has not reached {replicas} replica"
+    except redis.RedisError as error:
+        return f"no write to {where} ({error})"
+    return ""
+
+
+def read_version(host: str, port: int) -> str:
+    """As INFO says."""
+    with closing(client(host, port)) as server:
+        return str(server.info("server")["redis_version"])
+
+
+def missing_at_sentinels(
+    sentinels: Sequence[tuple[str, int]], primary_name: str, primary: tuple[str, int], *, replicas: int
+) -> str:
+    """What Sentinels lack to fail over from `primary`; nothing ("") when all know it as up, the replicas, and one another."""
+    for host, port in sentinels:
+        where = f"sentinel {host}:{port}"
+        try:
+            with closing(client(host, port)) as sentinel:
+                state = _fields(_ask(sentinel, "SENTINEL", "MASTER", primary_name))
+                known = [_fields(replica) for replica in _ask(sentinel, "SENTINEL", "REPLICAS", primary_name)]
+        except redis.RedisError as error:
+            return f"no answer from {where} ({error})"
+        if (state["ip"], int(state["port"])) != primary:
+            return f"{where} takes {state['ip']}:{state['port']} for the primary, not {primary[0]}:{primary[1]}"
+        if state["flags"] != "master":
+            return f"{where} sees the primary as {state['flags']}"
+        if int(state["num-other-sentinels"]) != len(sentinels) - 1:
+            return f"{where} knows {state['num-other-sentinels']} other sentinels"
+        well = [replica for replica in known if replica["flags"] == "slave" and replica["master-link-status"] == "ok"]
+        if len(well) < replicas:
+            return f"{where} sees {len(well)} of {replicas} replicas with its link up"
+    return ""
+
+
+def ask_primary(sentinels: Sequence[tuple[str, int]], primary_name: str) -> tuple[str, int] | None:
+    """The address that most of the Sentinels give, or None if fewer than a majority agree."""
+    answers: Counter[tuple[str, int]] = Counter()
+    for host, port in sentinels:
+        try:
+            with closing(client(host, port)) as sentinel:
+                answer = _ask(sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", primary_name)
+        except redis.RedisError:
+            continue
+        if answer:
+            answers[(answer[0], int(answer[1]))] += 1
+    best = answers.most_common(1)
+    return best[0][0] if best and best[0][1] * 2 > len(sentinels) else None
+
+
+def _ask(server: "redis.Redis", *command: str) -> Any:
+    """The answer as it comes: what redis-py makes of Sentinel's answers differs from version to version."""
+    return server.execute_command(*command)  # type: ignore[no-untyped-call]
+
+
+def _fields(answer: Sequence[str] | Mapping[str, str]) -> Mapping[str, str]:
+    """The names and values that a Sentinel lists one after the other."""
+    if isinstance(answer, Mapping):
+        return answer
+    return dict(zip(answer[::2], answer[1::2], strict=True))
+
+
+class RedisServer(Server):
+    """Two Redis nodes, one of them the primary, and three Sentinels."""
+
+    name = "redis"
+    ports_needed = NODES + SENTINELS
+
+    def __init__(self, warden: Warden, directory: Path, leases: PortLease) -> None:
+        super().__init__(warden, directory, leases)
+        self._nodes: dict[int, Ward] = {}
+        self._sentinels: dict[int, Ward] = {}
+
+    @property
+    def node_ports(self) -> tuple[int, ...]:
+        """Where the primary and the replica listen; which is which, Sentinels decide."""
+        return self.ports[:NODES]
+
+    @property
+    def sentinels(self) -> tuple[tuple[str, int], ...]:
+        """Where the Sentinels listen."""
+        return tuple((LOOPBACK, port) for port in self.ports[NODES:])
+
+    def primary_port(self) -> int:
+        """Where the present primary listens, as the Sentinels say; before they say anything, the first node."""
+        found = ask_primary(self.sentinels, PRIMARY_NAME) if self._sentinels else None
+        return found[1] if found else self.node_ports[0]
+
+    def address(self) -> RedisAddress:
+        """The present primary and the Sentinels."""
+        return RedisAddress(LOOPBACK, self.primary_port(), self.sentinels, PRIMARY_NAME)
+
+    def provide(self, services: Services) -> Services:
+        """With the present primary and the Sentinels."""
+        return replace(services, redis=self.address())
+
+    @property
+    def wards(self) -> Sequence[Ward]:
+        """Nodes and Sentinels."""
+        return [*self._nodes.values(), *self._sentinels.values()]
+
+    @property
+    def data_wards(self) -> Sequence[Ward]:
+        """Both nodes: with a replica alive the service would not be gone."""
+        return list(self._nodes.values())
+
+    @property
+    def data_ports(self) -> Sequence[int]:
+        """Where the nodes listen."""
+        return self.node_ports
+
+    def missing(self) -> str:
+        """What a replicated write lacks, or the Sentinels to fail over."""
+        port = self.primary_port()
+        return missing_write(LOOPBACK, port, replicas=NODES - 1) or missing_at_sentinels(
+            self.sentinels, PRIMARY_NAME, (LOOPBACK, port), replicas=NODES - 1
+        )
+
+    def version(self) -> str:
+        """As INFO says."""
+        return read_version(LOOPBACK, self.primary_port())
+
+    def node(self, port: int) -> Ward:
+        """The process of the node on that port."""
+        return self._nodes[port]
+
+    def spawn_node(self, port: int, *, replica_of: int | None) -> None:
+        """Start one node on its own data, as primary or as a replica of the node on another port; does not wait."""
+        program = binaries.require(self.name, "redis-server")
+        directory = self.directory / f"node-{port}"
+        directory.mkdir(exist_ok=True)
+        argv = [str(program), "--port", str(port), "--dir", str(directory), *NODE_ARGUMENTS]
+        if replica_of is not None:
+            argv += ["--replicaof", LOOPBACK, str(replica_of)]
+        log = self.directory / f"node-{port}.log"
+        self._nodes[port] = self._warden.spawn(f"redis node {port}", argv, log=log, cwd=directory)
+
+    def _prepare(self, deadline: Deadline) -> None:
+        binaries.require(self.name, "redis-server")
+
+    def _spawn(self) -> None:
+        if set(self._nodes) - set(self.ports):  # a start on other ports was tried before
+            self._nodes.clear()
+            self._sentinels.clear()
+        primary = self.primary_port()
+        self.spawn_node(primary, replica_of=None)
+        for port in self.node_ports:
+            if port != primary:
+                self.spawn_node(port, replica_of=primary)
+        if not self._sentinels:
+            self._spawn_sentinels(primary)
+
+    def _spawn_sentinels(self, primary: int) -> None:
+        """They are told of one another and of the replica, as after a restart of theirs; else they find out only within seconds."""
+        program = binaries.require(self.name, "redis-server")
+        ids = {port: secrets.token_hex(20) for _, port in self.sentinels}
+        for _, port in self.sentinels:
+            lines = [
+                f"port {port}",
+                f"bind {LOOPBACK}",
+                f"dir {self.directory}",
+                f"sentinel myid {ids[port]}",
+                f"sentinel monitor {PRIMARY_NAME} {LOOPBACK} {primary} {QUORUM}",
+                f"sentinel down-after-milliseconds {PRIMARY_NAME} {DOWN_AFTER_MS}",
+                f"sentinel failover-timeout {PRIMARY_NAME} {FAILOVER_TIMEOUT_MS}",
+                *(
+                    f"sentinel known-replica {PRIMARY_NAME} {LOOPBACK} {node}"
+                    for node in self.node_ports
+                    if node != primary
+                ),
+                *(
+                    f"sentinel known-sentinel {PRIMARY_NAME} {LOOPBACK} {other} {ids[other]}"
+                    for _, other in self.sentinels
+                    if other != port
+                ),
+            ]
+            config = self.directory / f"sentinel-{port}.conf"
+            config.write_text("\n".join(lines) + "\n")
+            log = self.directory / f"sentinel-{port}.log"
+            argv = [str(program), str(config), "--sentinel"]
+            self._sentinels[port] = self._warden.spawn(f"redis sentinel {port}", argv, log=log, cwd=self.directory)

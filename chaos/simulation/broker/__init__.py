@@ -1,0 +1,1 @@
+"""The simulated broker and its client."""

@@ -1,0 +1,212 @@
+"""A broker with the manners of RabbitMQ's quorum queues: confirms, prefetch, redelivery that is counted, dead letters, restarts."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from chaos.simulation.kernel.scheduler import Scheduler, Waiters
+from chaos.simulation.network.network import Service
+
+WRITE_NS = 300_000
+"""From the arrival of a message until it is on disk: only then is it confirmed, and only then delivered."""
+YOUNG_NS = 3_000_000_000
+"""A queue younger than this may be forgotten by a broker that is killed (seen on RabbitMQ 3.10)."""
+
+
+@dataclass(slots=True, eq=False)
+class Stored:
+    """A message in a queue. `returns`: how often it was delivered and came back."""
+
+    body: bytes
+    returns: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Subscription:
+    """A consumer as the broker sees it; `deliver` is called with tag, body and whether it was delivered before; `gone`, when it is cut."""
+
+    queue: "Queue"
+    prefetch: int
+    deliver: Callable[[int, bytes, bool], None]
+    gone: Callable[[], None]
+    unacknowledged: dict[int, Stored] = field(default_factory=dict)
+    last_tag: int = 0
+    is_open: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class Queue:
+    """A durable quorum queue; what came back is delivered before what is new."""
+
+    name: str
+    delivery_limit: int | None
+    dead_letters_to: str | None
+    declared_ns: int
+    ready: deque[Stored] = field(default_factory=deque)
+    returned: deque[Stored] = field(default_factory=deque)
+    subscriptions: deque[Subscription] = field(default_factory=deque)
+    acknowledged: deque[tuple[int, Stored]] = field(default_factory=deque)
+
+
+class BrokerServer(Service):
+    """All its state; each method takes effect at once.
+
+    A kill may lose what was not confirmed yet, and acknowledgements that arrived less than `WRITE_NS` before; what it loses, the one
+    who kills says, but for young queues, which it keeps if it is not one that `forgets_queues`.
+    """
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__("rabbitmq")
+        self._scheduler = scheduler
+        self.queues: dict[str, Queue] = {}
+        self.forgets_queues = True
+        self._unwritten: list[tuple[Queue, Stored]] = []
+        self._publishing: Waiters = []
+
+    def declare(self, name: str, *, delivery_limit: int | None = None, dead_letters_to: str | None = None) -> None:
+        """Make the queue, if it is not there."""
+        if name not in self.queues:
+            self.queues[name] = Queue(name, delivery_limit, dead_letters_to, self._scheduler.now_ns)
+
+    def await_written(self, bodies: Sequence[tuple[str, bytes]], timeout_ns: int) -> list[bool | None]:
+        """Take messages in and wait until all are on disk: whether each is (False: no such queue; None: not known in time)."""
+        fates: list[bool | None] = [None] * len(bodies)
+
+        def tell(number: int, is_routed: bool) -> None:
+            fates[number] = is_routed
+            if None not in fates:
+                self._scheduler.wake(self._publishing)
+
+        for number, (queue_name, body) in enumerate(bodies):
+            self.receive(queue_name, body, partial(tell, number))
+        epoch, until_ns = self.epoch, self._scheduler.now_ns + timeout_ns
+        while None in fates and self.epoch == epoch and self._scheduler.now_ns < until_ns:
+            self._scheduler.wait(self._publishing, until_ns - self._scheduler.now_ns)
+        return fates
+
+    def receive(self, queue_name: str, body: bytes, when_written: Callable[[bool], None]) -> None:
+        """A message has arrived; `when_written` is called once it is on disk, or at once with False: no such queue."""
+        queue = self.queues.get(queue_name)
+        if queue is None:
+            when_written(False)
+            return
+        entry = (queue, Stored(body))
+        self._unwritten.append(entry)
+
+        def write() -> None:
+            if entry in self._unwritten:  # else the broker was killed in between
+                self._unwritten.remove(entry)
+                queue.ready.append(entry[1])
+                when_written(True)
+                self._dispatch(queue)
+
+        self._scheduler.at(self._scheduler.now_ns + WRITE_NS, write)
+
+    def subscribe(
+        self,
+        queue: Queue,
+        prefetch: int,
+        deliver: Callable[[int, bytes, bool], None],
+        gone: Callable[[], None],
+    ) -> Subscription:
+        """A new consumer; what is ready is delivered to it."""
+        subscription = Subscription(queue, prefetch, deliver, gone)
+        queue.subscriptions.append(subscription)
+        self._dispatch(queue)
+        return subscription
+
+    def acknowledge(self, subscription: Subscription, tag: int) -> None:
+        """The message is dealt with."""
+        stored = subscription.unacknowledged.pop(tag, None)
+        if stored is not None:
+            now_ns = self._scheduler.now_ns
+            acknowledged = subscription.queue.acknowledged
+            acknowledged.append((now_ns, stored))
+            while acknowledged[0][0] < now_ns - WRITE_NS:
+                acknowledged.popleft()
+            self._dispatch(subscription.queue)
+
+    def reject(self, subscription: Subscription, tag: int, *, requeue: bool) -> None:
+        """The message comes back, or goes to the dead letters."""
+        stored = subscription.unacknowledged.pop(tag, None)
+        if stored is None:
+            return
+        if requeue:
+            self._return(subscription.queue, stored)
+        else:
+            self._bury(subscription.queue, stored)
+        self._dispatch(subscription.queue)
+
+    def cancel(self, subscription: Subscription) -> None:
+        """It gets nothing any more; what it has, it may still acknowledge."""
+        if subscription in subscription.queue.subscriptions:
+            subscription.queue.subscriptions.remove(subscription)
+
+    def close(self, subscription: Subscription) -> None:
+        """Its channel is gone: whatever it did not acknowledge comes back, in order. Idempotent."""
+        if not subscription.is_open:
+            return
+        subscription.is_open = False
+        self.cancel(subscription)
+        for stored in subscription.unacknowledged.values():
+            self._return(subscription.queue, stored)
+        subscription.unacknowledged.clear()
+        self._dispatch(subscription.queue)
+
+    def kill_losing(self, *, unconfirmed: bool, acknowledgements: bool, young_queues: bool) -> None:
+        """kill -9: every channel is gone; what else is lost is said by the names."""
+        self.kill()
+        self._scheduler.wake(self._publishing)
+        for queue, stored in self._unwritten:
+            if not unconfirmed:
+                queue.ready.append(stored)
+        self._unwritten.clear()
+        recent_ns = self._scheduler.now_ns - WRITE_NS
+        for queue in list(self.queues.values()):
+            for subscription in list(queue.subscriptions):
+                self.close(subscription)
+                subscription.gone()
+            if acknowledgements:
+                for acknowledged_ns, stored in queue.acknowledged:
+                    if acknowledged_ns >= recent_ns:
+                        self._return(queue, stored)
+            queue.acknowledged.clear()
+            if young_queues and self.forgets_queues and queue.declared_ns > self._scheduler.now_ns - YOUNG_NS:
+                del self.queues[queue.name]
+
+    def depth(self, name: str) -> int:
+        """Messages ready in the queue."""
+        queue = self.queues[name]
+        return len(queue.ready) + len(queue.returned)
+
+    def _dispatch(self, queue: Queue) -> None:
+        """To consumers in turn, each up to its prefetch."""
+        if not self.up:
+            return
+        passed_over = 0
+        subscriptions = queue.subscriptions
+        while (queue.ready or queue.returned) and passed_over < len(subscriptions):
+            subscription = subscriptions[0]
+            subscriptions.rotate(-1)
+            if len(subscription.unacknowledged) >= subscription.prefetch:
+                passed_over += 1
+                continue
+            passed_over = 0
+            stored = queue.returned.popleft() if queue.returned else queue.ready.popleft()
+            subscription.last_tag += 1
+            subscription.unacknowledged[subscription.last_tag] = stored
+            subscription.deliver(subscription.last_tag, stored.body, stored.returns > 0)
+
+    def _return(self, queue: Queue, stored: Stored) -> None:
+        stored.returns += 1
+        if queue.delivery_limit is not None and stored.returns > queue.delivery_limit:
+            self._bury(queue, stored)
+        else:
+            queue.returned.append(stored)
+
+    def _bury(self, queue: Queue, stored: Stored) -> None:
+        target = self.queues.get(queue.dead_letters_to or "")
+        if target is not None:
+            target.ready.append(Stored(stored.body))
+            self._dispatch(target)

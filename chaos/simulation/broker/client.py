@@ -1,0 +1,360 @@
+"""The broker port of a simulated process: one connection, channels on it, and everything that can go wrong between here and there."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from chaos.simulation.broker.broker import BrokerServer, Subscription
+from chaos.simulation.kernel.clock import ns
+from chaos.simulation.kernel.scheduler import Waiters
+from chaos.simulation.network.network import Line, LineCut
+
+T = TypeVar("T")
+
+_OUTCOMES = {True: "confirmed", False: "returned", None: "unknown"}
+
+
+class BrokerWords(Protocol):
+    """What a system calls the broker's failures and answers."""
+
+    def unavailable(self, why: str) -> Exception:
+        """There is no connection; nothing was sent."""
+
+    def connection_lost(self, why: str) -> Exception:
+        """The connection broke; what was under way may have arrived."""
+
+    def outcome(self, name: str) -> object:
+        """What became of a message: `confirmed`, `returned`, `refused` or `unknown`."""
+
+
+class Outgoing(Protocol):
+    """A message to be published."""
+
+    @property
+    def queue(self) -> str:
+        """Where to."""
+
+    @property
+    def body(self) -> bytes:
+        """What."""
+
+
+class Queues(Protocol):
+    """The topology of a system."""
+
+    @property
+    def work_queue(self) -> str:
+        """Work."""
+
+    @property
+    def dead_queue(self) -> str:
+        """Dead letters."""
+
+    @property
+    def delivery_limit(self) -> int:
+        """How often a message may come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedDelivery:
+    """A message as a consumer got it."""
+
+    tag: int
+    body: bytes
+    redelivered: bool
+
+
+class Link:
+    """A connection: lost once, lost for good. What it carries arrives in the order in which it was sent."""
+
+    def __init__(self, line: Line, patience_ns: int) -> None:
+        self.line = line
+        self._patience_ns = patience_ns
+        self._lost: str | None = None
+        self._is_cut = False
+        self._on_lost: list[Callable[[], None]] = []
+        self._last_arrival_ns = 0
+        line.ask("connect", lambda: None, patience_ns=patience_ns)
+        self._epoch = line.service.epoch
+
+    @property
+    def lost(self) -> str | None:
+        """Why it is gone, or None."""
+        if self._lost is None and self._epoch != self.line.service.epoch:
+            self._lost = "the broker hung up"
+        return self._lost
+
+    def ask(self, what: str, act: Callable[[], T], *, patience_ns: int | None = None, subject: str = "") -> T:
+        """There and back.
+
+        Raises:
+            LineCut: no answer; the connection is lost, unless the line is only blocked.
+        """
+
+        def arrive() -> T:
+            if self._lost is not None:
+                raise LineCut("unsent")  # another channel of this connection has lost it meanwhile
+            return act()
+
+        try:
+            value = self.line.ask(
+                what,
+                arrive,
+                patience_ns=self._patience_ns if patience_ns is None else patience_ns,
+                connected_epoch=self._epoch,
+                subject=subject,
+            )
+            if self._lost is not None:
+                raise LineCut("unanswered")
+            return value
+        except LineCut as cut:
+            if not cut.held_up:
+                self.cut(cut.how)
+            raise
+
+    def send(self, what: str, act: Callable[[], None], subject: str = "") -> None:
+        """Something of which no answer comes: it arrives, if the connection lives that long.
+
+        Raises:
+            LineCut: it broke already while this was being sent.
+        """
+        try:
+            fiber = self.line.begin(what)
+        except LineCut as cut:
+            self.cut(cut.how)
+            raise
+        network = self.line.network
+        if self.line.watch is not None and self.line.watch(what, subject):
+            self.cut("cut, and what was under way swallowed")
+            return
+
+        def arrive() -> None:
+            if not self._is_cut and self.line.service.epoch == self._epoch:
+                network.trace.note(network.scheduler.now_ns, fiber.name, self.line.service.name, what, subject)
+                act()
+
+        arrives_ns = max(
+            network.scheduler.now_ns + network.delays.leg_ns(fiber, 0) + self.line.extra_ns, self._last_arrival_ns
+        )
+        self._last_arrival_ns = self.line.arrive(arrive, not_before_ns=arrives_ns)
+        self.line.sent(fiber, what)
+
+    def when_lost(self, tell: Callable[[], None]) -> None:
+        """Have the broker do something when it hears that the connection is gone."""
+        self._on_lost.append(tell)
+
+    def hang_up(self, why: str) -> None:
+        """The process is gone, or wants no more: what it sent before still arrives."""
+        if self._lost is None:
+            self._lost = why
+            on_lost, self._on_lost = self._on_lost, []
+            for tell in on_lost:
+                self.line.arrive(tell, not_before_ns=self._last_arrival_ns, is_data=False)
+
+    def cut(self, why: str) -> None:
+        """The connection breaks: what is under way is lost, and the broker hears of it."""
+        self._is_cut = True
+        self.hang_up(why)
+
+
+class SimulatedPublisher:
+    """A channel with confirms."""
+
+    def __init__(self, server: BrokerServer, link: Link, words: BrokerWords) -> None:
+        self._server = server
+        self._link = link
+        self._words = words
+
+    def publish(self, messages: Sequence[Outgoing], *, timeout_s: float) -> Sequence[Any]:
+        """Send all, wait for all confirms; what became of each, in order."""
+        if self._link.lost is not None:
+            raise self._words.unavailable(self._link.lost)
+        bodies = [(message.queue, message.body) for message in messages]
+        timeout_ns = ns(timeout_s)
+        try:
+            fates = self._link.ask(
+                "publish",
+                lambda: self._server.await_written(bodies, timeout_ns),
+                patience_ns=timeout_ns,
+                subject="\n".join(body.decode(errors="replace") for _, body in bodies),
+            )
+        except LineCut as cut:
+            fates = [None] * len(bodies)
+            if cut.held_up and cut.how == "unsent":
+                self._link.line.arrive(lambda: self._arrive_late(bodies))
+        return [self._words.outcome(_OUTCOMES[fate]) for fate in fates]
+
+    def close(self) -> None:
+        """Let go of the channel: nothing that anybody would notice."""
+
+    def _arrive_late(self, bodies: Sequence[tuple[str, bytes]]) -> None:
+        for queue_name, body in bodies:
+            self._server.receive(queue_name, body, lambda _: None)
+
+
+class SimulatedConsumer:
+    """A channel that consumes one queue; deliveries wait here until they are received."""
+
+    def __init__(self, server: BrokerServer, link: Link, words: BrokerWords, queue_name: str, prefetch: int) -> None:
+        self._server = server
+        self._link = link
+        self._words = words
+        self._scheduler = link.line.network.scheduler
+        self._inbox: deque[SimulatedDelivery] = deque()
+        self._news: Waiters = []
+        self._closed: str | None = None
+        self._last_arrival_ns = 0
+        self.subscription: Subscription | None = None
+        try:
+            link.ask("consume", lambda: self._subscribe(queue_name, prefetch))
+        except LineCut:
+            self.close()
+            raise
+
+    def receive(self, *, timeout_s: float) -> SimulatedDelivery | None:
+        """The next message, or None if none came in time."""
+        self._scheduler.check_alive()
+        self._check()
+        if not self._inbox and not self._scheduler.wait(self._news, ns(timeout_s)):
+            return None
+        self._check()
+        return self._inbox.popleft() if self._inbox else None
+
+    def ack(self, delivery: SimulatedDelivery) -> None:
+        """Say that the message is dealt with."""
+        self._send("ack", delivery, lambda subscription: self._server.acknowledge(subscription, delivery.tag))
+
+    def reject(self, delivery: SimulatedDelivery, *, requeue: bool) -> None:
+        """Give the message back, or have it dead-lettered."""
+        self._send(
+            "requeue" if requeue else "reject",
+            delivery,
+            lambda subscription: self._server.reject(subscription, delivery.tag, requeue=requeue),
+        )
+
+    def close(self) -> None:
+        """Let go of the channel; the dead need not: theirs are closed for them."""
+        fiber = self._scheduler.current
+        if fiber is not None and fiber.life.alive and self._closed is None and self._link.lost is None:
+            with suppress(LineCut):
+                self._link.send("close", self._close_subscription)
+        self._closed = self._closed or "this consumer was closed"
+
+    def cancelled(self) -> None:
+        """The broker has cancelled it: nothing more is delivered."""
+        self._closed = self._closed or "the broker cancelled the consumer"
+        self._scheduler.wake(self._news)
+
+    def _subscribe(self, queue_name: str, prefetch: int) -> None:
+        queue = self._server.queues.get(queue_name)
+        if queue is None:
+            self._closed = f"no queue {queue_name!r}"
+            return
+        subscription = self._server.subscribe(queue, prefetch, self._deliver, self._on_gone)
+        self.subscription = subscription
+        self._link.when_lost(lambda: self._server.close(subscription))
+
+    def _close_subscription(self) -> None:
+        if self.subscription is not None:
+            self._server.close(self.subscription)
+
+    def _deliver(self, tag: int, body: bytes, redelivered: bool) -> None:
+        def arrive() -> None:
+            self._inbox.append(SimulatedDelivery(tag, body, redelivered))
+            self._scheduler.wake(self._news)
+
+        self._last_arrival_ns = self._link.line.arrive(arrive, not_before_ns=self._last_arrival_ns)
+
+    def _on_gone(self) -> None:
+        self._scheduler.wake(self._news)
+
+    def _send(self, what: str, delivery: SimulatedDelivery, act: Callable[[Subscription], None]) -> None:
+        self._check()
+        subscription = self.subscription
+        assert subscription is not None, "an open consumer has a subscription"
+        try:
+            self._link.send(what, lambda: act(subscription), delivery.body.decode(errors="replace"))
+        except LineCut as cut:
+            raise self._words.connection_lost(cut.how) from cut
+
+    def _check(self) -> None:
+        why = self._closed or self._link.lost
+        if why is not None:
+            raise self._words.connection_lost(why)
+
+
+class SimulatedBroker:
+    """The port: one connection a process, made when first needed, and made anew when it was lost."""
+
+    def __init__(self, server: BrokerServer, line: Line, words: BrokerWords, *, patience_ns: int) -> None:
+        self._server = server
+        self._line = line
+        self._words = words
+        self._patience_ns = patience_ns
+        self._link: Link | None = None
+        self._is_opening = False
+        self._opened: Waiters = []
+        self.consumers: list[SimulatedConsumer] = []
+
+    def declare(self, topology: Queues) -> None:
+        """Make the queues; idempotent."""
+
+        def act() -> None:
+            self._server.declare(topology.dead_queue)
+            self._server.declare(
+                topology.work_queue, delivery_limit=topology.delivery_limit, dead_letters_to=topology.dead_queue
+            )
+
+        with self._unavailable():
+            self._open_link().ask("declare", act)
+
+    def open_publisher(self) -> SimulatedPublisher:
+        """A new channel with confirms."""
+        with self._unavailable():
+            link = self._open_link()
+            link.ask("open channel", lambda: None)
+            return SimulatedPublisher(self._server, link, self._words)
+
+    def open_consumer(self, queue: str, *, prefetch: int) -> SimulatedConsumer:
+        """A new channel that consumes; at most `prefetch` messages unacknowledged."""
+        with self._unavailable():
+            consumer = SimulatedConsumer(self._server, self._open_link(), self._words, queue, prefetch)
+        self.consumers = [one for one in self.consumers if one.subscription and one.subscription.is_open]
+        self.consumers.append(consumer)
+        return consumer
+
+    def depth(self, queue: str) -> int:
+        """Messages ready in the queue."""
+        with self._unavailable():
+            return self._open_link().ask("depth", lambda: self._server.depth(queue))
+
+    def cut(self, why: str) -> None:
+        """The connection breaks."""
+        if self._link is not None:
+            self._link.cut(why)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        if self._link is not None:
+            self._link.hang_up("this process hung up")
+
+    def _open_link(self) -> Link:
+        while self._is_opening:  # one at a time: a second connection would be nobody's to close
+            self._line.network.scheduler.wait(self._opened)
+        if self._link is None or self._link.lost is not None:
+            self._is_opening = True
+            try:
+                self._link = Link(self._line, self._patience_ns)
+            finally:
+                self._is_opening = False
+                self._line.network.scheduler.wake(self._opened)
+        return self._link
+
+    @contextmanager
+    def _unavailable(self) -> Iterator[None]:
+        try:
+            yield
+        except LineCut as cut:
+            raise self._words.unavailable(cut.how) from cut

@@ -1,0 +1,243 @@
+"""A DB-API driver to the simulated database, with the errors of PyMySQL: what a process uses instead of a socket."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from chaos.simulation.database.database import DEADLOCK, Answer, DatabaseServer, Session, SessionGone
+from chaos.simulation.kernel.scheduler import Died
+from chaos.simulation.network.network import Line, LineCut, Undone
+
+apilevel = "2.0"
+threadsafety = 1
+paramstyle = "qmark"
+sqlite_version_info = sqlite3.sqlite_version_info
+
+CANNOT_CONNECT, GONE_AWAY, LOST_DURING_QUERY, DUPLICATE_ENTRY, SYNTAX = 2003, 2006, 2013, 1062, 1064
+LOST = (GONE_AWAY, LOST_DURING_QUERY)
+
+_WORDS = {
+    1205: "Lock wait timeout exceeded; try restarting transaction",
+    1213: "Deadlock found when trying to get lock; try restarting transaction",
+}
+
+
+class Warning(Exception):  # noqa: A001 — the name that the DB-API gives it
+    """See PEP 249."""
+
+
+class Error(Exception):
+    """See PEP 249."""
+
+
+class InterfaceError(Error):
+    """See PEP 249."""
+
+
+class DatabaseError(Error):
+    """See PEP 249."""
+
+
+class DataError(DatabaseError):
+    """See PEP 249."""
+
+
+class OperationalError(DatabaseError):
+    """See PEP 249."""
+
+
+class IntegrityError(DatabaseError):
+    """See PEP 249."""
+
+
+class InternalError(DatabaseError):
+    """See PEP 249."""
+
+
+class ProgrammingError(DatabaseError):
+    """See PEP 249."""
+
+
+class NotSupportedError(DatabaseError):
+    """See PEP 249."""
+
+
+Binary = bytes
+
+
+class Connection:
+    """A connection of one process. Made by `connect`, which may fail as everything here: lost before, or after, the server did it."""
+
+    def __init__(self, server: DatabaseServer, line: Line, *, patience_ns: int) -> None:
+        self._server = server
+        self._line = line
+        self._patience_ns = patience_ns
+        self._lost = False
+        self._begun = False
+        try:
+            self.session: Session = line.ask("connect", server.open, patience_ns=patience_ns)
+        except LineCut as cut:
+            raise OperationalError(CANNOT_CONNECT, f"Can't connect to MySQL server ({cut.how})") from cut
+        self._epoch = server.epoch
+
+    def cursor(self) -> "Cursor":
+        """A new cursor."""
+        return Cursor(self)
+
+    def execute(self, sql: str, parameters: Sequence[Any]) -> Answer:
+        """One statement, there and back."""
+        server, session = self._server, self.session
+        statement = server.tables.parse(sql)
+        self._begun = True
+        try:
+            answer: Answer = self._ask(statement.words, lambda: server.execute(session, statement, parameters))
+            return answer
+        except Undone as undone:
+            if undone.code == DEADLOCK:
+                server.roll_back(session)
+            raise OperationalError(undone.code, _WORDS[undone.code]) from undone
+        except sqlite3.IntegrityError as error:
+            raise IntegrityError(DUPLICATE_ENTRY, str(error)) from error
+        except sqlite3.Error as error:
+            raise ProgrammingError(SYNTAX, str(error)) from error
+
+    def commit(self) -> None:
+        """Have the transaction committed; nothing is sent where none has begun."""
+        if not self._begun:
+            return
+        server, session = self._server, self.session
+        try:
+            self._ask("commit", lambda: server.commit(session), is_commit=True)
+        except Undone as undone:
+            server.roll_back(session)
+            raise OperationalError(undone.code, _WORDS[undone.code]) from undone
+        self._begun = False
+
+    def rollback(self) -> None:
+        """Have the transaction rolled back; nothing is sent where none has begun, nor by the dead."""
+        if not self._begun or self._lost or self._is_dead():
+            return
+        server, session = self._server, self.session
+        self._begun = False
+        self._ask("rollback", lambda: server.roll_back(session))
+
+    def close(self) -> None:
+        """Hang up; the dead need not: their connections are closed for them."""
+        if not self._lost and not self._is_dead():
+            self.hang_up()
+
+    def _ask(self, what: str, act: Any, *, is_commit: bool = False) -> Any:
+        if self._lost:
+            raise OperationalError(GONE_AWAY, "MySQL server has gone away")
+        try:
+            return self._line.ask(what, act, patience_ns=self._patience_ns, connected_epoch=self._epoch)
+        except SessionGone as gone:
+            self._lose(GONE_AWAY, gone)
+        except LineCut as cut:
+            if is_commit and cut.how == "unsent" and cut.held_up:
+                # The packet lies in the kernel's hands, before the hang-up: it arrives when the line is open again.
+                self._line.arrive(self._commit_late)
+            self.hang_up()
+            self._lose(GONE_AWAY if cut.how == "refused" else LOST_DURING_QUERY, cut)
+
+    def _lose(self, code: int, why: Exception) -> NoReturn:
+        self._lost = True
+        words = "MySQL server has gone away" if code == GONE_AWAY else "Lost connection to MySQL server during query"
+        raise OperationalError(code, words) from why
+
+    def _commit_late(self) -> None:
+        if self.session.is_open:
+            self._server.commit(self.session)
+
+    def hang_up(self) -> None:
+        """The server hears of it when it gets there, and then rolls back what is open."""
+        self._lost = True
+        self._line.arrive(lambda: self._server.close(self.session), is_data=False)
+
+    def _is_dead(self) -> bool:
+        try:
+            self._line.network.scheduler.check_alive()
+        except Died:
+            return True
+        return False
+
+
+class Cursor:
+    """One statement and its rows."""
+
+    def __init__(self, connection: "Connection | ReadingConnection") -> None:
+        self._connection = connection
+        self._rows: list[tuple[Any, ...]] = []
+        self._next = 0
+        self.description: list[tuple[Any, ...]] | None = None
+        self.rowcount = -1
+        self.lastrowid: int | None = None
+        self.arraysize = 1
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        """See PEP 249."""
+        answer = self._connection.execute(sql, parameters)
+        self._rows = list(answer.rows)
+        self._next = 0
+        self.rowcount = answer.rowcount
+        self.lastrowid = answer.last_id
+        self.description = [(name, None, None, None, None, None, None) for name in answer.columns] or None
+
+    def executemany(self, sql: str, parameters: Sequence[Sequence[Any]]) -> None:
+        """See PEP 249."""
+        count = 0
+        for one in parameters:
+            self.execute(sql, one)
+            count += self.rowcount
+        self.rowcount = count
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """See PEP 249."""
+        if self._next >= len(self._rows):
+            return None
+        self._next += 1
+        return self._rows[self._next - 1]
+
+    def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
+        """See PEP 249."""
+        first = self._next
+        self._next = min(len(self._rows), first + (size or self.arraysize))
+        return self._rows[first : self._next]
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """See PEP 249."""
+        first, self._next = self._next, len(self._rows)
+        return self._rows[first:]
+
+    def close(self) -> None:
+        """See PEP 249."""
+
+    def setinputsizes(self, sizes: Sequence[Any]) -> None:
+        """See PEP 249."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """See PEP 249."""
+
+
+class ReadingConnection:
+    """The lab's own eyes: reads what is committed, at no time and over no line."""
+
+    def __init__(self, server: DatabaseServer) -> None:
+        self._server = server
+
+    def cursor(self) -> Cursor:
+        """A new cursor."""
+        return Cursor(self)
+
+    def execute(self, sql: str, parameters: Sequence[Any]) -> Answer:
+        """Read."""
+        return self._server.read_committed(sql, parameters)
+
+    def commit(self) -> None:
+        """There is nothing to commit."""
+
+    def rollback(self) -> None:
+        """There is nothing to roll back."""
+
+    def close(self) -> None:
+        """There is nothing to close."""

@@ -1,0 +1,1 @@
+"""The deterministic kernel: scheduler, clock, entropy, trace."""

@@ -1,0 +1,1 @@
+"""The simulated network: lines, delays, call faults."""

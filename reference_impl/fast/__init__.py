@@ -1,0 +1,1 @@
+"""Fast state in the cache: lock, rate limits, progress."""

@@ -1,0 +1,193 @@
+"""The HTTP edge: submit, look, withdraw, see to dead letters. Every refusal says whether something may have happened all the same."""
+
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Header, HTTPException, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse
+from sqlalchemy import text
+from starlette.exceptions import HTTPException as StarletteHTTPException
+
+from reference_impl.errors import (
+    BrokerError,
+    CacheUnavailable,
+    DatabaseError,
+    RateLimited,
+    ReferenceSystemError,
+)
+from reference_impl.http.body_limit import BodyLimit
+from reference_impl.http.models import NAME, DeadLetterView, NewTask, Refusal, TaskView, Why, letter_view, view
+from reference_impl.http.response_counter import AnswerCount
+from reference_impl.http.service import STATUS_OF, Api, status_of
+from reference_impl.metrics import DATABASE_DOWN, database_gauges
+from reference_impl.rows import dead_letter, store
+from reference_impl.rows.cancellation import Cancelled
+from reference_impl.rows.transactions import read
+
+ENVELOPE_BYTES = 4096
+"""What a submission may have beside its payload."""
+LETTERS_MAX = 1000
+ERROR_CHARACTERS_MAX = 500
+
+_REFUSALS = {
+    400: "The body is no JSON document.",
+    404: "There is no such thing.",
+    409: "It conflicts with what is already so.",
+    413: "The body or the payload is too large.",
+    422: "The request cannot be understood.",
+    429: "Too many new tasks; Retry-After says when to try again.",
+    503: "A part of the system is down; `definite` says whether anything may have happened.",
+}
+
+TaskId = Annotated[str, Path(min_length=1, max_length=64)]
+LetterId = Annotated[int, Path(ge=1, le=2**63 - 1)]
+
+
+def _refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
+    return {code: {"model": Refusal, "description": _REFUSALS[code]} for code in codes}
+
+
+def create_app(api: Api) -> FastAPI:
+    """The application for one system."""
+    app = FastAPI(title="Reference task system", version="1", docs_url=None, redoc_url=None)
+    app.add_middleware(BodyLimit, body_bytes_max=api.settings.payload_bytes_max + ENVELOPE_BYTES)
+    app.add_middleware(AnswerCount, route="/tasks", answers=api.metrics.submission_answers)
+    _add_refusals(app, api)
+    _add_task_routes(app, api)
+    _add_dead_letter_routes(app, api)
+    _add_operator_routes(app, api)
+    return app
+
+
+def _add_refusals(app: FastAPI, api: Api) -> None:
+    """One form for whatever was not done."""
+
+    def refuse(code: int, why: str, *, definite: bool, headers: dict[str, str] | None = None) -> JSONResponse:
+        # What the client sent may be part of it, of any length, and half a surrogate pair is no text.
+        told = why[:ERROR_CHARACTERS_MAX].encode(errors="replace").decode()
+        return JSONResponse({"error": told, "definite": definite}, code, headers)
+
+    def refuse_ours(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, ReferenceSystemError)
+        headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, RateLimited) else None
+        return refuse(status_of(error), str(error), definite=error.definite, headers=headers)
+
+    def refuse_http(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, StarletteHTTPException)
+        return refuse(error.status_code, str(error.detail), definite=True, headers=dict(error.headers or {}))
+
+    def refuse_invalid(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        places = ["/".join(map(str, problem["loc"])) + ": " + problem["msg"] for problem in error.errors()]
+        return refuse(422, "; ".join(places[:5]), definite=True)
+
+    def refuse_unexpected(_: Request, error: Exception) -> JSONResponse:
+        return refuse(500, f"an error of ours: {type(error).__name__}", definite=False)
+
+    for kind in STATUS_OF:
+        app.add_exception_handler(kind, refuse_ours)
+    app.add_exception_handler(StarletteHTTPException, refuse_http)
+    app.add_exception_handler(RequestValidationError, refuse_invalid)
+    app.add_exception_handler(Exception, refuse_unexpected)
+
+
+def _add_task_routes(app: FastAPI, api: Api) -> None:
+    @app.post(
+        "/tasks", status_code=202, responses={200: {"model": TaskView}, **_refusals(400, 409, 413, 422, 429, 503)}
+    )
+    def submit_task(
+        task: NewTask,
+        response: Response,
+        idempotency_key: Annotated[str | None, Header(min_length=1, max_length=255, pattern=r"^[!-~]+$")] = None,
+        x_trace_id: Annotated[str | None, Header(min_length=1, max_length=64, pattern=NAME)] = None,
+    ) -> TaskView:
+        """202: accepted, durable, will be run. 200: this user has submitted it before; here it is, nothing new was created."""
+        submitted = api.submit(task, key=idempotency_key, trace_id=x_trace_id)
+        response.status_code = 202 if submitted.created else 200
+        response.headers["Location"] = f"/tasks/{submitted.task.id}"
+        return view(submitted.task)
+
+    @app.get("/tasks/{task_id}", responses=_refusals(404, 422, 503))
+    def read_task(task_id: TaskId) -> TaskView:
+        """The task: its state from the database, its progress from Redis while it runs."""
+        found = api.read(task_id)
+        if found is None:
+            raise HTTPException(404, "no such task")
+        return found
+
+    @app.get("/tasks/{task_id}/transitions", responses=_refusals(404, 422, 503))
+    def read_transitions(task_id: TaskId) -> list[dict[str, Any]]:
+        """Every state the task has been in, from the audit trail."""
+        trail = read(api.engine, lambda connection: store.transitions(connection, task_id))
+        if not trail:
+            raise HTTPException(404, "no such task")
+        return trail
+
+    @app.post("/tasks/{task_id}/cancel", responses={202: {"model": TaskView}, **_refusals(404, 409, 422, 503)})
+    def cancel_task(task_id: TaskId, response: Response) -> TaskView:
+        """200: it will not run again. 202: the running attempt was asked to stop. 409: it had ended before."""
+        answer, task = api.cancel(task_id)
+        if answer is Cancelled.NOT_FOUND or task is None:
+            raise HTTPException(404, "no such task")
+        if answer is Cancelled.TOO_LATE:
+            raise HTTPException(409, f"the task has ended: {task.status}")
+        response.status_code = 200 if answer is Cancelled.DONE else 202
+        return view(task)
+
+
+def _add_dead_letter_routes(app: FastAPI, api: Api) -> None:
+    @app.get("/dead-letters", responses=_refusals(422, 503))
+    def list_dead_letters(limit: Annotated[int, Query(ge=1, le=LETTERS_MAX)] = 100) -> list[DeadLetterView]:
+        """The letters that nobody has handled, oldest first."""
+        letters = read(api.engine, lambda connection: dead_letter.open_letters(connection, rows_max=limit))
+        return [letter_view(letter) for letter in letters]
+
+    @app.post("/dead-letters/{letter_id}/redrive", status_code=204, responses=_refusals(404, 422, 503))
+    def redrive(letter_id: LetterId) -> None:
+        """Put the task back to work with a fresh budget of attempts."""
+        if not api.redrive(letter_id):
+            raise HTTPException(404, "no such open dead letter")
+
+    @app.post("/dead-letters/{letter_id}/discard", status_code=204, responses=_refusals(400, 404, 422, 503))
+    def discard(letter_id: LetterId, why: Why) -> None:
+        """Close the letter; the task stays DEAD."""
+        if not api.discard(letter_id, why=why.why):
+            raise HTTPException(404, "no such open dead letter")
+
+
+def _add_operator_routes(app: FastAPI, api: Api) -> None:
+    @app.get("/health/live")
+    def live() -> dict[str, str]:
+        """The process answers."""
+        return {"status": "live"}
+
+    @app.get("/health/ready", responses={503: {"description": "A part does not answer; which one is said."}})
+    def ready() -> JSONResponse:
+        """Database, cache and broker answer; `depth` is what waits in the work queue. Redis down does not make the API unready."""
+        parts: dict[str, str] = {}
+        try:
+            read(api.engine, lambda connection: connection.execute(text("SELECT 1")))
+            parts["database"] = "ok"
+        except DatabaseError as error:
+            parts["database"] = str(error)
+        try:
+            api.cache.ping()
+            parts["cache"] = "ok"
+        except CacheUnavailable as error:
+            parts["cache"] = str(error)
+        try:
+            parts["broker"] = f"ok, {api.broker.depth(api.settings.work_queue)} waiting"
+        except BrokerError as error:
+            parts["broker"] = str(error)
+        # Submitting needs the database alone: the relay sees to the broker later.
+        return JSONResponse(parts, 200 if parts["database"] == "ok" else 503)
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    def metrics() -> Response:
+        """For Prometheus: this process's counters and what the database knows, while it answers."""
+        counters, media_type = api.metrics.exposition()
+        try:
+            gauges = read(api.engine, database_gauges)
+        except DatabaseError:
+            gauges = DATABASE_DOWN
+        return Response(counters + gauges.encode(), media_type=media_type)

@@ -1,0 +1,1 @@
+"""The endless loops: worker, relay, rescuer, heartbeat."""

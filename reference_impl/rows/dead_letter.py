@@ -1,0 +1,105 @@
+"""Dead letters: written with the state DEAD in one transaction, kept until a person redrives or discards them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Connection, String, bindparam, func, insert, select, update
+
+from reference_impl.rows import outbox, store
+from reference_impl.rows.database_clock import now_us
+from reference_impl.rows.schema import dead_letters, tasks
+from reference_impl.task import Task, TaskState
+
+Reason = Literal["exhausted", "poison"]
+"""exhausted: the last attempt failed. poison: the last attempt never came to an end (its worker died or lost its lease)."""
+
+REDRIVEN = "redriven"
+"""How a letter was handled whose task was put back to work."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A task that waits for a person."""
+
+    id: int
+    task_id: str
+    reason: str
+    attempts: int
+    failure_class: str | None
+    failure_message: str | None
+    created_us: int
+
+
+_WRITE = insert(dead_letters).from_select(
+    ["task_id", "reason", "attempts", "failure_class", "failure_message", "created_us"],
+    select(
+        tasks.c.id,
+        bindparam("why", type_=String),
+        tasks.c.attempts_spent,
+        tasks.c.failure_class,
+        tasks.c.failure_message,
+        tasks.c.updated_us,
+    ).where(tasks.c.id == bindparam("dead_id")),
+)
+
+
+def write(connection: Connection, task: Task, reason: Reason, *, dead_queue: str) -> None:
+    """The letter of a task that has just been moved to DEAD, and its message to the dead-letter queue."""
+    connection.execute(_WRITE, {"dead_id": task.id, "why": reason})
+    outbox.put(connection, task.id, dead_queue, trace_id=task.trace_id)
+
+
+def open_letters(connection: Connection, *, rows_max: int) -> Sequence[DeadLetter]:
+    """The letters that nobody has handled, oldest first."""
+    rows = connection.execute(
+        select(dead_letters).where(dead_letters.c.handled_us.is_(None)).order_by(dead_letters.c.id).limit(rows_max)
+    )
+    return [
+        DeadLetter(
+            row.id, row.task_id, row.reason, row.attempts, row.failure_class, row.failure_message, row.created_us
+        )
+        for row in rows
+    ]
+
+
+def open_count(connection: Connection) -> int:
+    """How many letters nobody has handled."""
+    return (
+        connection.scalar(select(func.count()).select_from(dead_letters).where(dead_letters.c.handled_us.is_(None)))
+        or 0
+    )
+
+
+_REDRIVE = store.moving(
+    TaskState.DEAD, TaskState.ACCEPTED, attempts_spent=0, enqueued_us=now_us(), cancel_requested=False
+)
+
+
+def redrive(connection: Connection, letter_id: int, *, actor: str, work_queue: str) -> bool:
+    """Whether this call put the task back to work, with a fresh budget of attempts."""
+    task_id = _handle(connection, letter_id, how=REDRIVEN)
+    task = None if task_id is None else store.find(connection, task_id)
+    if task is None:
+        return False
+    moved = store.move(connection, _REDRIVE, task.id, actor=actor)
+    if moved:
+        outbox.put(connection, task.id, work_queue, trace_id=task.trace_id)
+    return moved
+
+
+def discard(connection: Connection, letter_id: int, *, why: str) -> bool:
+    """Whether this call closed the letter; the task stays DEAD."""
+    return _handle(connection, letter_id, how=f"discarded: {why}"[:200]) is not None
+
+
+def _handle(connection: Connection, letter_id: int, *, how: str) -> str | None:
+    """The task of the letter, if this call was the one that closed it."""
+    closed = connection.execute(
+        update(dead_letters)
+        .where(dead_letters.c.id == letter_id, dead_letters.c.handled_us.is_(None))
+        .values(handled_us=now_us(), handled_how=how)
+    )
+    if closed.rowcount != 1:
+        return None
+    return connection.scalar(select(dead_letters.c.task_id).where(dead_letters.c.id == letter_id))

@@ -1,0 +1,1 @@
+"""One experiment, from scenario to account: plan, nemesis, clients, drain, trail."""

@@ -1,0 +1,75 @@
+"""What is worth knowing of a run beside its history: versions, commit, command line."""
+
+import importlib.metadata
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Protocol
+
+import msgspec
+
+from chaos.environment import Environment
+from chaos.faults import name_of
+from scenarios.contract.system import System, claims_under, policy_of
+from scenarios.experiment.scenario import Scenario
+from scenarios.record.run_facts import RunFacts
+
+
+class Versioned(Protocol):
+    """An environment, as far as versions go."""
+
+    name: str
+
+    @property
+    def startup_s(self) -> Mapping[str, float]:
+        """Seconds until each service answered."""
+
+    def versions(self) -> Mapping[str, str]:
+        """Of each service."""
+
+
+PACKAGES = ("tasklab", "sqlalchemy", "pymysql", "redis", "pika")
+
+
+def describe_run(scenario: Scenario, system: System, environment: Environment, *, seed: int, repeat: str) -> RunFacts:
+    """The content of run.json at the start of a run."""
+    policy = msgspec.to_builtins(policy_of(system))
+    facts = describe_world(environment, scenario=scenario.name, system=system.name, seed=seed)
+    facts.story = scenario.story
+    facts.repeat = repeat
+    facts.claims = sorted(claims_under(system, (name_of(strike.fault) for strike in scenario.strikes)))
+    facts.at_stake = list(scenario.at_stake)
+    facts.policy = {name: value for name, value in policy.items() if value is not None}
+    return facts
+
+
+def describe_world(environment: Versioned, *, scenario: str, system: str, seed: int) -> RunFacts:
+    """What is known of a run before it is known what is run: names, versions, commit, command line, time."""
+    return RunFacts(
+        scenario=scenario,
+        system=system,
+        environment=environment.name,
+        seed=seed,
+        repeat="",
+        argv=sys.argv,
+        versions={"python": platform.python_version(), **_package_versions(), **environment.versions()},
+        commit=_commit(),
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        startup_s=dict(environment.startup_s),
+    )
+
+
+def _package_versions() -> dict[str, str]:
+    # From the metadata, not from __version__: PyMySQL's says which mysqlclient it imitates.
+    return {name: importlib.metadata.version(name) for name in PACKAGES}
+
+
+def _commit() -> str:
+    """Of the checkout that the lab was called in, if it is one."""
+    try:
+        answer = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stdout.strip()

@@ -1,0 +1,100 @@
+"""From a scenario and a seed to a plan without any chance left in it: what is submitted when, which fault strikes when."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from random import Random
+from typing import Any
+
+from scenarios.contract.system import Pace, Submit
+from scenarios.experiment.scenario import Between, Outlasting, Scenario, Strike, Workload
+
+TASKS_PER_USER = 10
+"""Well under any sensible limit per user and minute: limits are another scenario's matter."""
+UNSTATED_S = 2.0
+"""What is taken for a lease or lock that a system does not state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A submission and when it is due, in seconds since the workload began; due whatever became of those before (open loop)."""
+
+    at_s: float
+    submit: Submit
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one seed makes of a scenario."""
+
+    scenario: Scenario
+    seed: int
+    arrivals: tuple[Arrival, ...]
+    strikes: tuple[Strike, ...]
+
+
+def plan(scenario: Scenario, seed: int, *, attempts_max: int, pace: Pace) -> Plan:
+    """The plan; the same for the same scenario, seed and stated limits, on any machine."""
+    arrivals = _arrivals(scenario.workload, Random(f"{seed}/{scenario.name}/workload"), attempts_max=attempts_max)
+    chance = Random(f"{seed}/{scenario.name}/faults")
+    strikes = tuple(_concrete(strike, chance, pace) for strike in scenario.strikes)
+    return Plan(scenario, seed, arrivals, strikes)
+
+
+def warm_up() -> Submit:
+    """The task before the storm: a worker that ends it really consumes."""
+    task = "warm-up"
+    return Submit(task, {"task": task, "work_s": 0.0}, user="warm-up", key=task)
+
+
+def _arrivals(workload: Workload, chance: Random, *, attempts_max: int) -> tuple[Arrival, ...]:
+    return tuple(
+        Arrival(number / workload.rate_per_s, _submission(workload, number, chance, attempts_max))
+        for number in range(workload.tasks)
+    )
+
+
+def _submission(workload: Workload, number: int, chance: Random, attempts_max: int) -> Submit:
+    task = f"task-{number + 1:04d}"
+    payload: dict[str, object] = {"task": task, "work_s": _drawn(workload.work_s, chance)}
+    outcomes = _outcomes(workload, chance, attempts_max)
+    if outcomes:
+        payload["outcomes"] = outcomes
+    return Submit(task, payload, user=f"user-{number // TASKS_PER_USER + 1}", key=task)
+
+
+def _outcomes(workload: Workload, chance: Random, attempts_max: int) -> list[str]:
+    """How the task's tries end, one after the other; beyond the list they succeed."""
+    roll = chance.randrange(100)
+    if roll < workload.failing_once:
+        return ["transient"]
+    if roll < workload.failing_once + workload.failing_always:
+        return ["transient"] * (attempts_max + 1)
+    if roll < workload.failing_once + workload.failing_always + workload.failing_for_good:
+        return ["permanent"]
+    return []
+
+
+def _concrete(strike: Strike, chance: Random, pace: Pace) -> Strike:
+    fault = replace(strike.fault, **_draw_all(strike.drawn, chance)) if strike.drawn else strike.fault
+    when = replace(strike.when, **_draw_all(_betweens(strike.when), chance))
+    lasts_s = strike.lasts_s
+    if isinstance(lasts_s, Between):
+        lasts_s = lasts_s.draw(chance)
+    elif isinstance(lasts_s, Outlasting):
+        stated_s = pace.lease_s if lasts_s.what == "lease" else pace.lock_s
+        # A system that states neither is kept away as long as the reference would be: it has to stand a pause like any other.
+        lasts_s = round((stated_s or UNSTATED_S) * _drawn(lasts_s.times, chance), 3)
+    return Strike(fault, when, lasts_s)
+
+
+def _betweens(words: object) -> dict[str, Between[int] | Between[float]]:
+    found = {field.name: getattr(words, field.name) for field in fields(words)}  # type: ignore[arg-type]
+    return {name: value for name, value in found.items() if isinstance(value, Between)}
+
+
+def _draw_all(drawn: Mapping[str, Between[int] | Between[float]], chance: Random) -> dict[str, Any]:
+    return {name: drawn[name].draw(chance) for name in sorted(drawn)}
+
+
+def _drawn(value: float | Between[float], chance: Random) -> float:
+    return value.draw(chance) if isinstance(value, Between) else value

@@ -1,0 +1,70 @@
+"""A scenario's faults for a load of another size: each strikes at the same share of the work as in the scenario. Pure."""
+
+from dataclasses import replace
+from typing import Any
+
+from scenarios.experiment.scenario import (
+    AttemptBegun,
+    Between,
+    EffectAccepted,
+    Effects,
+    LeaderAtWork,
+    Scenario,
+    Strike,
+    Trigger,
+    Workload,
+)
+from scenarios.judging.guarantees import Guarantee
+
+NAME = "load"
+PLAIN_STORY = "Tasks are submitted at a steady rate, whatever became of those before; nothing is broken on purpose."
+AT_STAKE = (
+    Guarantee.NO_LOST_TASK,
+    Guarantee.NO_STUCK_TASK,
+    Guarantee.EXACTLY_ONE_EFFECT,
+    Guarantee.DUPLICATES_EXPLAINED,
+)
+COUNTS_TRAFFIC = frozenset({"nth"})
+"""Fields of faults that count what tasks cause: acknowledgements, publishes."""
+
+
+def as_load(fault: Scenario | None, *, tasks: int, rate_per_s: float) -> Scenario:
+    """A load of `tasks` at `rate_per_s`, with the strikes of `fault`, if any.
+
+    What a scenario counts in tasks grows with their number, what happens every so many seconds (the leader's sweeps) with the time
+    that the load takes. The workload is empty: the tasks come from the load generator.
+    """
+    workload = Workload(tasks=0, rate_per_s=rate_per_s)
+    if fault is None:
+        return Scenario(NAME, PLAIN_STORY, workload, (), AT_STAKE)
+    more_tasks = tasks / max(1, fault.workload.tasks)
+    longer = more_tasks * fault.workload.rate_per_s / rate_per_s
+    strikes = tuple(_scaled(strike, more_tasks, longer) for strike in fault.strikes)
+    story = f"Under a steady load of {rate_per_s:g} tasks a second: {fault.story}"
+    return Scenario(f"{NAME}_{fault.name}", story, workload, strikes, fault.at_stake)
+
+
+def _scaled(strike: Strike, more_tasks: float, longer: float) -> Strike:
+    drawn = {
+        name: _times(value, more_tasks) if name in COUNTS_TRAFFIC else value for name, value in strike.drawn.items()
+    }
+    return replace(strike, when=_later(strike.when, more_tasks, longer), drawn=drawn)
+
+
+def _later(when: Trigger, more_tasks: float, longer: float) -> Trigger:
+    match when:
+        case AttemptBegun(nth) | EffectAccepted(nth):
+            return type(when)(_times(nth, more_tasks))
+        case Effects(count):
+            return Effects(_times(count, more_tasks))
+        case LeaderAtWork(nth):
+            return LeaderAtWork(_times(nth, longer))
+        case _:
+            return when
+
+
+def _times(number: Any, factor: float) -> Any:
+    """The number, or both ends of the range, times the factor; at least one."""
+    if isinstance(number, Between):
+        return Between(_times(number.low, factor), _times(number.high, factor))
+    return max(1, round(number * factor))

@@ -1,0 +1,32 @@
+"""A done task without an accepted effect, or any task with two accepted effects of one step, breaks it (rule 5).
+
+Done: listed as done, or an attempt of it ended ok (where a history records no end of any attempt: it has an accepted effect).
+Lost and dead tasks need no effect.
+"""
+
+from scenarios.judging.checkers.effect_at_most_once import doubled
+from scenarios.judging.policy import Policy
+from scenarios.judging.reconciliation import is_done, listing
+from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.record.history import History
+
+
+def check(history: History, policy: Policy) -> Findings:
+    """Tasks that had no effect, or one too many."""
+    breaches: list[Breach] = []
+    lists = listing(history)
+    exercised = 0
+    for timeline in history.tasks.values():
+        if timeline.effects:
+            exercised += 1
+            breaches.extend(doubled(timeline))
+        elif is_done(history, timeline, lists):
+            exercised += 1
+            # An effect comes before the end of its attempt; only of a task that is merely listed it may still be under way.
+            proof = Proof.RECORD if timeline.succeeded else Proof.END
+            breaches.append(Breach(timeline.task, proof, "done without an accepted effect"))
+    for task in sorted(lists.done.difference(history.tasks)):
+        breaches.append(Breach(task, Proof.END, "listed as done, without an accepted effect"))
+    return Findings(
+        tuple(breaches), exercised=exercised, figures={"done_or_with_effects": exercised, "wrong": len(breaches)}
+    )

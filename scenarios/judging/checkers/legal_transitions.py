@@ -1,0 +1,62 @@
+"""State rows alone: each `from` is the last `to`, the move is one of the life cycle's, nothing leaves a final state (rule 7).
+
+But DEAD → ACCEPTED, after a `redrive` that came since the task died.
+"""
+
+from collections.abc import Mapping
+
+from scenarios.judging.policy import Policy
+from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.record.history import Event, History, Timeline
+
+FINAL_STATES = frozenset({"SUCCEEDED", "FAILED", "DEAD", "CANCELLED", "EXPIRED"})
+
+MOVES: Mapping[str | None, frozenset[str]] = {
+    None: frozenset({"ACCEPTED"}),
+    "ACCEPTED": frozenset({"RUNNING", "CANCELLED", "EXPIRED"}),
+    "RUNNING": frozenset({"WAITING_TOOL", "RETRYING"}) | FINAL_STATES,
+    "WAITING_TOOL": frozenset({"RUNNING", "RETRYING"}) | FINAL_STATES,
+    "RETRYING": frozenset({"RUNNING", "CANCELLED", "EXPIRED"}),
+    "DEAD": frozenset({"ACCEPTED"}),
+}
+"""What may follow what; None stands before the task exists."""
+
+STATES = tuple(dict.fromkeys(to for states in MOVES.values() for to in sorted(states)))
+"""Every name that a state has."""
+
+
+def check(history: History, policy: Policy) -> Findings:
+    """Tasks whose rows moved as no task may."""
+    audited = [timeline for timeline in history.tasks.values() if timeline.states]
+    breaches = tuple(breach for timeline in audited for breach in _illegal(timeline))
+    return Findings(
+        breaches,
+        exercised=len(audited),
+        figures={"rows": sum(len(timeline.states) for timeline in audited), "illegal": len(breaches)},
+    )
+
+
+def _illegal(timeline: Timeline) -> list[Breach]:
+    breaches = []
+    last: str | None = None
+    last_ns: int | None = None
+    for row in timeline.states:
+        what = _why_not(timeline, last, last_ns, row)
+        if what:
+            breaches.append(Breach(timeline.task, Proof.EVENTS, what))
+        last, last_ns = row.to, row.t_ns
+    return breaches
+
+
+def _why_not(timeline: Timeline, last: str | None, last_ns: int | None, row: Event) -> str:
+    if row.to not in STATES:
+        return f"{row.to!r} is no state of the life cycle; there are {', '.join(STATES)}"
+    if row.from_ != last:
+        return f"{row.from_} → {row.to} although the task was {last or 'not there'}"
+    if row.to not in MOVES.get(last, ()):
+        return f"{last or 'nothing'} → {row.to} is no move of the life cycle"
+    if last == "DEAD":
+        assert last_ns is not None
+        if not timeline.redriven_between(last_ns, row.t_ns):
+            return "left DEAD without a redrive"
+    return ""

@@ -1,0 +1,107 @@
+"""What clients read (rule 13): no other state after a final one; a final one is that of the account, and not ahead of its row.
+
+Once a client read a final state no later read shows another; a final state read is the one in `final`; none is read before the `state`
+row that made it, where there are rows. A redrive makes a final state that began before it an earlier one. Later is a read that was asked
+for after the former was answered, where the history says when it was asked for.
+"""
+
+from scenarios.judging.checkers.legal_transitions import FINAL_STATES
+from scenarios.judging.policy import Policy
+from scenarios.judging.reconciliation import Listing, listing
+from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.record.history import Event, History, Timeline
+
+
+def check(history: History, policy: Policy) -> Findings:
+    """Tasks of which a client was told what was not so."""
+    lists = listing(history)
+    breaches: list[Breach] = []
+    reads = 0
+    exercised = 0
+    for timeline in history.tasks.values():
+        if not timeline.statuses:
+            continue
+        reads += len(timeline.statuses)
+        finals = [event for event in timeline.statuses if event.state in FINAL_STATES]
+        if not finals:
+            continue
+        exercised += 1
+        breaches.extend(
+            _changed(timeline) or _ahead(timeline, finals) or _contradicted(history, timeline, finals, lists)
+        )
+    return Findings(tuple(breaches), exercised=exercised, figures={"reads": reads, "untruthful": len(breaches)})
+
+
+def _changed(timeline: Timeline) -> list[Breach]:
+    former: Event | None = None
+    for event in timeline.statuses:
+        if former is not None:
+            if timeline.redriven_between(_final_since_ns(timeline, former), event.t_ns):
+                former = None
+            elif event.state != former.state and _asked_ns(event) > former.t_ns:
+                return [Breach(timeline.task, Proof.EVENTS, f"a client read {former.state}, and later {event.state}")]
+        if former is None and event.state in FINAL_STATES:
+            former = event
+    return []
+
+
+def _asked_ns(event: Event) -> int:
+    asked_ns = event.t_ns if event.asked_ns is None else event.asked_ns
+    assert asked_ns is not None
+    return asked_ns
+
+
+def _final_since_ns(timeline: Timeline, read: Event) -> int:
+    """When the state that was read began, by its row; where there is none, when the client asked: a redrive after that explains another.
+
+    Not when the client was answered, and with a row not even when it asked: a redrive's instant is that of its statement, and until its
+    transaction commits, clients rightly read what was before.
+    """
+    rows = [row.t_ns for row in timeline.states if row.to == read.state and row.t_ns <= read.t_ns]
+    letters = [letter.t_ns for letter in timeline.deads if read.state == "DEAD" and letter.t_ns <= read.t_ns]
+    return max([*rows, *letters], default=_asked_ns(read))
+
+
+def _ahead(timeline: Timeline, finals: list[Event]) -> list[Breach]:
+    if not timeline.states:
+        return []
+    made_ns: dict[str, int] = {}
+    for row in timeline.states:
+        assert row.to is not None
+        made_ns.setdefault(row.to, row.t_ns)
+    for event in finals:
+        assert event.state is not None
+        row_ns = made_ns.get(event.state)
+        if row_ns is None:
+            return [Breach(timeline.task, Proof.RECORD, f"a client read {event.state}, and no row ever said so")]
+        if event.t_ns < row_ns:
+            what = f"a client read {event.state} {(row_ns - event.t_ns) / 1e9:.3g} s before the row that made it so"
+            return [Breach(timeline.task, Proof.EVENTS, what)]
+    return []
+
+
+def _contradicted(history: History, timeline: Timeline, finals: list[Event], lists: Listing) -> list[Breach]:
+    final = history.final
+    last = finals[-1]
+    if final is None:
+        return []
+    since_ns = _final_since_ns(timeline, last)
+    if any(redriven_ns >= since_ns for redriven_ns in timeline.redrives_ns):
+        return []
+    task = timeline.task
+    places = {
+        "SUCCEEDED": (final.done, lists.done),
+        "FAILED": (final.dead, lists.dead),
+        "DEAD": (final.dead, lists.dead),
+        "CANCELLED": (final.cancelled, lists.cancelled),
+        "EXPIRED": (final.expired, lists.expired),
+    }
+    assert last.state is not None
+    listed, expected = places[last.state]
+    if task in expected:
+        return []
+    elsewhere = any(task in tasks for tasks in (lists.done, lists.dead, lists.cancelled, lists.expired, lists.pending))
+    if listed is None and not elsewhere:
+        return []
+    where = "lists it elsewhere" if elsewhere else "does not list it so"
+    return [Breach(task, Proof.END, f"a client read {last.state}, and the final account {where}")]

@@ -1,0 +1,251 @@
+"""The judgement of a run: every promise judged, the account, duplicates by cause, and what "0 of n" is worth. Pure.
+
+How a checker's findings become a verdict is rules 1 and 2 of docs/history.md, and docs/adr/0002 for the lab's own failures.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from scenarios.judging.causes import Cause, cause_of, repeats
+from scenarios.judging.checkers import CHECKERS
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.journey import Journey, Step, journeys
+from scenarios.judging.policy import Policy
+from scenarios.judging.reconciliation import Account, account_of
+from scenarios.judging.unremarkable import NONE, Ordinary
+from scenarios.judging.verdict import (
+    EXIT_HELD,
+    EXIT_UNKNOWN,
+    Breach,
+    Findings,
+    Proof,
+    Ruling,
+    Verdict,
+    broken,
+    exit_code_of,
+    held,
+    unknown,
+)
+from scenarios.record.history import History, Recorded
+
+JOURNEYS_MAX = 3
+"""For how many witnesses of each broken promise the journey is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """All that can be said of a run. `verdicts` are of the promises claimed; `not_claimed`, of all others, decide nothing.
+
+    In JSON `journeys` and `left_out` are by witness: the steps, and how many events they lack in the middle, where they do.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    not_claimed: tuple[Verdict, ...]
+    account: Account
+    duplicates: Mapping[str, int]
+    bounds: Mapping[str, str]
+    journeys: Mapping[str, Journey]
+    problems: tuple[str, ...]
+    malformed: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 all claimed promises held; 1 one is broken; 3 none is, but one is unknown, or none was put to the test."""
+        code = exit_code_of(verdict.ruling for verdict in self.verdicts)
+        tested = any(verdict.exercised for verdict in self.verdicts)
+        return EXIT_UNKNOWN if code == EXIT_HELD and not tested else code
+
+    def to_json(self) -> dict[str, object]:
+        """The content of verdicts.json, in builtins."""
+        return {
+            "verdicts": {verdict.guarantee.value: _verdict_json(verdict) for verdict in self.verdicts},
+            "not_claimed": {verdict.guarantee.value: _verdict_json(verdict) for verdict in self.not_claimed},
+            "account": account_json(self.account),
+            "duplicates": dict(self.duplicates),
+            "bounds": dict(self.bounds),
+            "journeys": {name: [_step_json(step) for step in journey.steps] for name, journey in self.journeys.items()},
+            "left_out": {name: journey.left_out for name, journey in self.journeys.items() if journey.left_out},
+            "problems": list(self.problems),
+            "malformed": list(self.malformed),
+            "exit_code": self.exit_code,
+        }
+
+
+def judge(
+    recorded: Recorded,
+    *,
+    claims: Iterable[Guarantee] | None,
+    policy: Policy,
+    problems: Sequence[str] = (),
+    doubts: Sequence[str] = (),
+    ordinary: Ordinary = NONE,
+) -> Judgement:
+    """Judge every promise over what was recorded, and the `ordinary` tasks that were only counted.
+
+    `claims` None: those promises are taken for claimed that the history puts to the test; all, where it does none.
+    `problems` are the lab's own failures (a service did not start, a fault did not heal): with any, only what the events that are there
+    prove is broken, and nothing is held. `doubts` are what in the record contradicts itself, or what the lab knows of its own run
+    (scenarios/judging/assumptions.py): with any, nothing is held either, and what is proven is broken.
+    """
+    history = recorded.history
+    malformed = tuple(map(str, recorded.malformed))
+    account = ordinary.adds_to_account(account_of(history, policy))
+    has_work = _has_work(history) or ordinary.tasks > 0
+    standing = _standing(history, account, malformed, problems, doubts, has_work=has_work)
+    findings = {guarantee: ordinary.adds(guarantee, check(history, policy)) for guarantee, check in CHECKERS.items()}
+    spared = _judged_on_own_events(history, ordinary) if standing.spares_own_events else frozenset()
+    verdicts = {
+        guarantee: _verdict(guarantee, found, _Standing() if guarantee in spared else standing)
+        for guarantee, found in findings.items()
+    }
+    tested = frozenset(guarantee for guarantee, verdict in verdicts.items() if verdict.exercised)
+    claimed = tested or frozenset(Guarantee) if claims is None else frozenset(claims)
+    ordered = tuple(verdicts[guarantee] for guarantee in Guarantee if guarantee in claimed)
+    return Judgement(
+        verdicts=ordered,
+        not_claimed=tuple(verdicts[guarantee] for guarantee in Guarantee if guarantee not in claimed),
+        account=account,
+        duplicates=_duplicates(history),
+        bounds={
+            guarantee.value: bound(findings[guarantee].exercised)
+            for guarantee, verdict in verdicts.items()
+            if verdict.ruling is Ruling.HELD and verdict.exercised
+        },
+        journeys=_journeys(history, ordered),
+        problems=(*problems, *_toothless(history), *doubts),
+        malformed=malformed,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Why nothing can be held in this run ("": it can), and on what a breach may rest all the same.
+
+    `spares_own_events`: whether limits and leases are judged none the less.
+    """
+
+    reason: str = ""
+    admits: frozenset[Proof] = frozenset(Proof)
+    spares_own_events: bool = False
+
+
+_ALREADY_PROVEN = frozenset({Proof.EVENTS, Proof.RECORD})
+
+
+def _standing(
+    history: History,
+    account: Account,
+    malformed: Sequence[str],
+    problems: Sequence[str],
+    doubts: Sequence[str],
+    *,
+    has_work: bool,
+) -> _Standing:
+    if malformed:
+        more = f" (and {len(malformed) - 1} more)" if len(malformed) > 1 else ""
+        return _Standing(f"the history is malformed: {malformed[0]}{more}", frozenset())
+    if problems:
+        return _Standing(f"the lab failed: {problems[0]}", frozenset({Proof.EVENTS}))
+    toothless = _toothless(history)
+    if toothless:
+        return _Standing(toothless[0], _ALREADY_PROVEN)
+    final = history.final
+    if final is not None and not final.healed:
+        return _Standing("the run ended with a fault not healed", _ALREADY_PROVEN)
+    if final is not None and not final.caught_up:
+        return _Standing("the drain ran out of time before the system had caught up", _ALREADY_PROVEN)
+    if final is None:
+        return _Standing("the history has no final account", _ALREADY_PROVEN, spares_own_events=True)
+    if not has_work:
+        return _Standing(
+            "too little work: no submission was acknowledged or possible", _ALREADY_PROVEN, spares_own_events=True
+        )
+    if account.contradiction:
+        return _Standing(account.contradiction)
+    if doubts:
+        return _Standing(f"the record cannot be believed: {doubts[0]}")
+    assert account.balanced, "every submitted task is in exactly one place of the account"
+    return _Standing()
+
+
+def _has_work(history: History) -> bool:
+    return any(timeline.is_possible for timeline in history.tasks.values())
+
+
+def _judged_on_own_events(history: History, ordinary: Ordinary) -> frozenset[Guarantee]:
+    """Limits and leases need no submission and no account: where there are events of theirs, these decide."""
+    spared = set()
+    if history.leases or history.writes or ordinary.leases:
+        spared |= {Guarantee.SINGLE_HOLDER, Guarantee.FENCED_WRITES}
+    if history.allowed_ns or history.denied:
+        spared.add(Guarantee.RATE_LIMIT_RESPECTED)
+    return frozenset(spared)
+
+
+def _toothless(history: History) -> list[str]:
+    return [f"fault {span.fault} on {span.target} was never seen to bite" for span in history.faults if not span.bit]
+
+
+def _verdict(guarantee: Guarantee, found: Findings, standing: _Standing) -> Verdict:
+    proven = [breach for breach in found.breaches if breach.proof in standing.admits]
+    if proven:
+        return broken(
+            guarantee, _summary(proven), witnesses=(breach.witness for breach in proven), figures=found.figures
+        )
+    exercised = found.exercised > 0
+    if standing.reason:
+        return unknown(guarantee, standing.reason, figures=found.figures, exercised=exercised)
+    if found.undecided:
+        return unknown(guarantee, found.undecided, figures=found.figures, exercised=exercised)
+    reason = "" if exercised else "not exercised: nothing in this run put it to the test"
+    return held(guarantee, reason, figures=found.figures, exercised=exercised)
+
+
+def _summary(breaches: Sequence[Breach]) -> str:
+    first = min(breaches, key=lambda breach: breach.witness)
+    others = len({breach.witness for breach in breaches}) - 1
+    return f"{first.witness}: {first.what}" + (f" (and {others} more)" if others else "")
+
+
+def _duplicates(history: History) -> dict[str, int]:
+    counts = Counter(cause_of(history, former, latter) for former, latter in repeats(history))
+    return {cause.value: counts[cause] for cause in Cause}
+
+
+def bound(tested: int) -> str:
+    """What none in `tested` cases says of the rate, with 95 % confidence ("rule of three")."""
+    if tested < 3:
+        return f"0 in {tested}: too few to bound the rate"
+    return f"0 in {tested}: rate below {3 / tested:.2g} at 95 %"
+
+
+def _journeys(history: History, verdicts: Iterable[Verdict]) -> dict[str, Journey]:
+    return journeys(history, [witness for verdict in verdicts for witness in verdict.witnesses[:JOURNEYS_MAX]])
+
+
+def _verdict_json(verdict: Verdict) -> dict[str, object]:
+    return {
+        "verdict": verdict.ruling.value,
+        "witnesses": list(verdict.witnesses),
+        "reason": verdict.reason,
+        "figures": dict(verdict.figures),
+        "exercised": verdict.exercised,
+    }
+
+
+def account_json(account: Account) -> dict[str, object]:
+    """The account in builtins: what must not happen by name, the rest by number."""
+    return {
+        "submitted": account.submitted,
+        **{str(place): count for place, count in account.counts.items()},
+        "lost": list(account.lost),
+        "stuck": list(account.stuck),
+        "strangers": list(account.strangers),
+        "contradiction": account.contradiction,
+        "balanced": account.balanced,
+    }
+
+
+def _step_json(step: Step) -> dict[str, object]:
+    return {"t_ns": step.t_ns, "actor": step.actor, "lane": step.lane, "event": step.event, "text": step.text}

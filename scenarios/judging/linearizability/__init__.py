@@ -1,0 +1,1 @@
+"""Linearizability of small objects, by search."""

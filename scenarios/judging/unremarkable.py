@@ -1,0 +1,72 @@
+"""Tasks that a large history holds by the million and no promise is put in question by: counted, not looked at. Pure.
+
+An ordinary task was submitted once and acknowledged, started once and succeeded, had its effects once, and is listed as done or nowhere.
+What each promise learns from such tasks is in `adds`; scenarios/stored/large/prefilter.py separates them; the checkers see all others.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.reconciliation import Account
+from scenarios.judging.verdict import Findings
+
+
+@dataclass(frozen=True, slots=True)
+class Ordinary:
+    """How many ordinary tasks there were beside those in the history, and what was counted of them."""
+
+    tasks: int = 0
+    audited: int = 0
+    rows: int = 0
+    reads: int = 0
+    read_final: int = 0
+    reports: int = 0
+    keyed: int = 0
+    with_deadline: int = 0
+    leases: int = 0
+    fenced: int = 0
+
+    def adds(self, guarantee: Guarantee, found: Findings) -> Findings:
+        """The findings of a judge, with what it would have counted of the ordinary tasks."""
+        exercised, figures = self._counted().get(guarantee, (0, {}))
+        if not exercised and not figures:
+            return found
+        merged = dict(found.figures)
+        for name, count in figures.items():
+            merged[name] = max(merged.get(name, 0), count) if name.endswith("_most") else merged.get(name, 0) + count
+        return Findings(found.breaches, found.exercised + exercised, found.undecided, merged)
+
+    def _counted(self) -> Mapping[Guarantee, tuple[int, Mapping[str, float]]]:
+        n = self.tasks
+        return {
+            Guarantee.NO_LOST_TASK: (n, {"acknowledged": n}),
+            Guarantee.NO_STUCK_TASK: (n, {"acknowledged": n}),
+            Guarantee.NO_PHANTOM_TASK: (n, {"ran": n}),
+            Guarantee.EXACTLY_ONE_EFFECT: (n, {"done_or_with_effects": n}),
+            Guarantee.EFFECT_AT_MOST_ONCE: (n, {"tasks_with_effects": n}),
+            Guarantee.LEGAL_TRANSITIONS: (self.audited, {"rows": self.rows}),
+            Guarantee.POISON_BOUNDED: (0, {"starts_most": min(n, 1)}),
+            Guarantee.SINGLE_HOLDER: (0, {"acquisitions": self.leases}),
+            Guarantee.FENCED_WRITES: (0, {"fenced": self.fenced}),
+            Guarantee.PROGRESS_MONOTONIC: (0, {"reports": self.reports}),
+            Guarantee.STATUS_TRUTHFUL: (self.read_final, {"reads": self.reads}),
+            Guarantee.OUTBOX_ATOMIC: (self.audited, {"rows": self.audited} if self.audited else {}),
+            Guarantee.IDEMPOTENT_SUBMISSION: (0, {"keys": self.keyed}),
+            Guarantee.DEADLINE_HONOURED: (self.with_deadline, {"with_deadline": self.with_deadline}),
+        }
+
+    def adds_to_account(self, account: Account) -> Account:
+        """The account with the ordinary tasks among the done."""
+        counts = {**account.counts, "done": account.counts["done"] + self.tasks}
+        return Account(
+            account.submitted + self.tasks,
+            counts,
+            account.lost,
+            account.stuck,
+            account.strangers,
+            account.contradiction,
+        )
+
+
+NONE = Ordinary()

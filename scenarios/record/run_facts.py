@@ -1,0 +1,124 @@
+"""What is known of a run beside its history: what was run, how each fault went, figures of load. The content of run.json and live.json."""
+
+import msgspec
+
+
+class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One fault of the plan as it really went; times in ns since the run began, None where it never got that far.
+
+    `roles`: those of the struck process, where it is one of the system's.
+    """
+
+    fault: str
+    target: str
+    when: str
+    begun_ns: int | None = None
+    bit_ns: int | None = None
+    ended_ns: int | None = None
+    healed_ns: int | None = None
+    evidence: str = ""
+    problem: str = ""
+    roles: tuple[str, ...] = ()
+
+
+class Percentiles(msgspec.Struct, frozen=True):
+    """Of some times: seconds that half, 95 and 99 of a hundred did not exceed, and the longest; nearest rank, nothing interpolated."""
+
+    p50_s: float
+    p95_s: float
+    p99_s: float
+    max_s: float
+
+
+class LoadFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What a load test measured. Counts are of tasks; times count from the instant at which a submission was due, not sent.
+
+    `answers`: until the answer (where none came, until the generator gave up, so that a frozen system is seen). `effects`: until the
+    first accepted effect, of those tasks that had one; the acknowledged without are `without_effect`. `backlog`: tasks sent, not
+    refused, and without effect at the planned end of the load. `caught_up_s`: from then to the last first effect (negative: none was open).
+    """
+
+    planned: int
+    sent: int
+    on_time: int
+    acknowledged: int
+    refused: int
+    unknown: int
+    planned_per_s: float
+    offered_per_s: float
+    latest_s: float
+    answers: Percentiles | None
+    effects: Percentiles | None
+    without_effect: int
+    backlog: int
+    caught_up_s: float
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """One step of a story: from `began_ns` on, `actor` did what `text` says."""
+
+    began_ns: int
+    actor: str
+    text: str
+
+
+class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The content of run.json."""
+
+    scenario: str
+    system: str
+    environment: str
+    seed: int
+    repeat: str
+    argv: list[str] = msgspec.field(default_factory=list)
+    story: str = ""
+    claims: list[str] = msgspec.field(default_factory=list)
+    at_stake: list[str] = msgspec.field(default_factory=list)
+    policy: dict[str, object] = msgspec.field(default_factory=dict)
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
+    commit: str = ""
+    started_at: str = ""
+    startup_s: dict[str, float] = msgspec.field(default_factory=dict)
+    took_s: float | None = None
+    phases_ns: dict[str, int] = msgspec.field(default_factory=dict)
+    strikes: list[FaultRecord] = msgspec.field(default_factory=list)
+    problems: list[str] = msgspec.field(default_factory=list)
+    faults_may_miss: bool = False  # drawn ones: one that comes late, or never, takes nothing from what the others show
+    died: dict[str, int] | None = None  # by process: how often it ended by itself; None: nobody counted
+    load: LoadFigures | None = None
+    steps: list[Turn] = msgspec.field(default_factory=list)  # the story of a simulated world
+    finished: bool = False
+    sizes: dict[str, int] = msgspec.field(default_factory=dict)  # bytes of each history file when it had finished
+
+
+class LiveFault(msgspec.Struct, frozen=True):
+    """A strike so far: `waiting`, `begun`, `bitten`, `lifted`, `healed`, or `failed`."""
+
+    fault: str
+    target: str
+    stage: str
+
+
+class Live(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of live.json: a load test so far. What the system cannot say is None.
+
+    `t_ns`: when the figures were asked for, since the run began; reading them took `read_s`. `missing`: acknowledged, and in no list of
+    the system's account. `duplicates`: accepted effects beyond one a task and step. `over`: nothing will change any more.
+    """
+
+    t_ns: int
+    read_s: float
+    planned: int
+    submitted: int
+    acknowledged: int
+    refused: int
+    unknown: int
+    effects: int
+    duplicates: int
+    repeats: int
+    done: int | None = None
+    dead: int | None = None
+    pending: int | None = None
+    missing: int | None = None
+    faults: tuple[LiveFault, ...] = ()
+    over: bool = False

@@ -1,0 +1,100 @@
+"""What a history says of one task, of one attempt, of one fault: gathered in one pass, then only read."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from scenarios.record.events import Event
+
+FOREVER_NS = 2**63 - 1
+"""Later than every event."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One start of a task's handler, with the end and the acknowledgement that belong to it.
+
+    `number` is what the system called it (null: it gave none). `round` counts the redrives before it. `ack` is the most that
+    is known of its acknowledgement: None (never tried), then `invoke`, `info`, `ok`.
+    """
+
+    task: str
+    actor: str
+    number: int | None
+    started_ns: int
+    round: int
+    ended_ns: int | None = None
+    outcome: Literal["ok", "fail"] | None = None
+    error: str | None = None
+    ack: Literal["invoke", "info", "ok"] | None = None
+
+
+AttemptName = tuple[str | None, int | None, int | None]
+"""Which attempt a report belongs to: actor and instant of its start, and its number; the number alone where no start fits."""
+
+
+@dataclass(slots=True)
+class Timeline:
+    """Everything that was seen of one task. Lists are in the order of time."""
+
+    task: str
+    invoked: int = 0
+    acknowledged: int = 0
+    refused: int = 0
+    unsure: int = 0
+    submissions: list[Event] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    effects: list[Event] = field(default_factory=list)
+    states: list[Event] = field(default_factory=list)
+    statuses: list[Event] = field(default_factory=list)
+    progress: list[tuple[AttemptName, Event]] = field(default_factory=list)
+    deads: list[Event] = field(default_factory=list)
+    redrives_ns: list[int] = field(default_factory=list)
+    cancelled_ns: int | None = None  # the first promise that it will not run again
+    succeeded: bool = False  # an attempt of it ended ok, whether or not its start was seen
+    failures_without_start: list[Event] = field(default_factory=list)
+
+    @property
+    def is_submitted(self) -> bool:
+        """Whether any client ever tried to hand it in."""
+        return bool(self.submissions)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether it was acknowledged or may have been accepted: an invocation is ok, unknown or still open."""
+        return self.acknowledged > 0 or self.unsure > 0 or self.invoked > self.refused
+
+    @property
+    def ran(self) -> bool:
+        """Whether a handler started or ended for it, or an effect of it was accepted."""
+        return bool(self.attempts or self.effects or self.succeeded or self.failures_without_start)
+
+    def redriven_between(self, after_ns: int, until_ns: int) -> bool:
+        """Whether a person put it back in this time, its bounds included."""
+        return any(after_ns <= instant <= until_ns for instant in self.redrives_ns)
+
+    @property
+    def deadline_s(self) -> float | None:
+        """The latest deadline that any of its submissions stated."""
+        stated = [event.deadline_s for event in self.submissions if event.deadline_s is not None]
+        return max(stated) if stated else None
+
+    @property
+    def due_s(self) -> tuple[float, float] | None:
+        """The earliest and the latest time for which it was scheduled."""
+        stated = [event.due_s for event in self.submissions if event.due_s is not None]
+        return (min(stated), max(stated)) if stated else None
+
+
+@dataclass(slots=True)
+class FaultSpan:
+    """One fault from the moment it was asked for until its target was seen healthy (never: `FOREVER_NS`)."""
+
+    fault: str
+    target: str
+    begun_ns: int
+    bit: bool = False
+    healed_ns: int = FOREVER_NS
+
+    def overlaps(self, from_ns: int, until_ns: int) -> bool:
+        """Whether it was on at any instant of this time, bounds included."""
+        return self.begun_ns <= until_ns and self.healed_ns >= from_ns

@@ -1,0 +1,1 @@
+"""Many worlds: campaigns, shrinking what fails, and telling it as a story."""

@@ -1,0 +1,124 @@
+"""Who runs the worlds: this process, several of this machine, or Ray's of many machines. Rows come as they are ready."""
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import islice
+
+from scenarios.errors import ExecutorFailed, ExecutorMissing
+from scenarios.simulated.search.explore import Row, Work, run_works
+
+BATCH = 8
+"""Worlds that are handed out together: a few hundred milliseconds of work."""
+
+Executor = Callable[[str, Iterable[Work]], Iterator[Row]]
+"""Runs works of the system of that name."""
+
+
+def in_this_process(system_name: str, works: Iterable[Work]) -> Iterator[Row]:
+    """One world after the other."""
+    for work in works:
+        yield from run_works(system_name, [work])
+
+
+@contextmanager
+def processes(jobs: int, *, hash_seed: str | None = None) -> Iterator[Executor]:
+    """So many processes of this machine, all ended when the `with` is left. `hash_seed`: their PYTHONHASHSEED.
+
+    Raises:
+        ExecutorFailed: one of them was killed.
+    """
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_belong_to_the_parent)
+    if hash_seed is not None:
+        _spawn_with(pool, jobs, hash_seed)
+    try:
+        yield lambda system_name, works: _rows(pool.submit, system_name, works, in_flight_max=2 * jobs)
+    except BrokenProcessPool as error:
+        raise ExecutorFailed("local", error) from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def ray_cluster() -> Iterator[Executor]:
+    """The workers of a Ray cluster, which RAY_ADDRESS names, or of one that is started here for the time being.
+
+    The cluster's nodes need the same tasklab, and the system's plug-in, in the Python that Ray runs there.
+
+    Raises:
+        ExecutorMissing: Ray is not installed.
+        ExecutorFailed: the cluster lost a world, or could not run it.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise ExecutorMissing("ray", "install it with: pip install 'tasklab[ray]'") from error
+    ray.init(log_to_driver=False, logging_level=logging.ERROR)
+    remote = ray.remote(run_works)
+    in_flight_max = 2 * max(1, round(ray.cluster_resources().get("CPU", 1)))
+    try:
+        yield lambda system_name, works: _rows(
+            lambda function, *arguments: remote.remote(*arguments).future(),
+            system_name,
+            works,
+            in_flight_max=in_flight_max,
+        )
+    except ray.exceptions.RayError as error:
+        raise ExecutorFailed("ray", error) from error
+    finally:
+        ray.shutdown()
+
+
+def _rows(
+    submit: Callable[..., "Future[list[Row]]"], system_name: str, works: Iterable[Work], *, in_flight_max: int
+) -> Iterator[Row]:
+    """Never more than a few batches ahead, so that works may come without end."""
+    batches = iter(_batched(works))
+    in_flight: set[Future[list[Row]]] = set()
+    while True:
+        for batch in islice(batches, in_flight_max - len(in_flight)):
+            in_flight.add(submit(run_works, system_name, batch))
+        if not in_flight:
+            return
+        done, in_flight = wait(in_flight, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield from future.result()
+
+
+def _batched(works: Iterable[Work]) -> Iterator[list[Work]]:
+    rest = iter(works)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
+
+
+def _spawn_with(pool: ProcessPoolExecutor, jobs: int, hash_seed: str) -> None:
+    """Have its processes inherit the hash seed: they begin with the first work, one for each that finds nobody idle."""
+    before = os.environ.get("PYTHONHASHSEED")
+    os.environ["PYTHONHASHSEED"] = hash_seed  # this process's own was read long ago
+    try:
+        for begun in [pool.submit(os.getpid) for _ in range(jobs)]:
+            begun.result()
+    finally:
+        if before is None:
+            del os.environ["PYTHONHASHSEED"]
+        else:
+            os.environ["PYTHONHASHSEED"] = before
+
+
+def _belong_to_the_parent() -> None:
+    """Leave interrupts to it, and end when it does, however it ends: killed, it could not say so."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_parent, name="parent", daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "it was started by one"
+    parent.join()
+    os._exit(1)

@@ -1,0 +1,1 @@
+"""Which simulated worlds there are: planned by the catalogue, by a seed, by crash point."""

@@ -1,0 +1,36 @@
+"""A scenario of the catalogue as a simulated world: the same plan that real services get, in the words of a world."""
+
+from scenarios.experiment import plan as nemesis
+from scenarios.experiment.scenario import Scenario
+from scenarios.simulated.system import Terms
+from scenarios.simulated.worlds.plan import DelayPlan, PlannedTask, WorldPlan, planned
+
+PATIENCE_S = 10.0
+"""How long after the last submission a strike may still wait for its moment, as on real services."""
+READ_EVERY_S = 0.1
+ERRATIC = DelayPlan("erratic", slow_share=0.05, slow_s=0.05)
+
+
+def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
+    """The world that this seed makes of the scenario: what is submitted when, what strikes when, how long everything takes."""
+    plan = nemesis.plan(scenario, seed, attempts_max=terms.policy.attempts_max or 1, pace=terms.pace)
+    return WorldPlan(
+        scenario=scenario.name,
+        seed=seed,
+        tasks=tuple(
+            PlannedTask(
+                arrival.at_s,
+                arrival.submit.task,
+                dict(arrival.submit.payload),
+                user=arrival.submit.user,
+                deadline_s=arrival.submit.deadline_s,
+            )
+            for arrival in plan.arrivals
+        ),
+        strikes=tuple(map(planned, plan.strikes)),
+        delays=ERRATIC,
+        forgets_queues=terms.stands_forgotten_queues,
+        read_every_s=READ_EVERY_S,
+        must_bite=True,
+        patience_s=PATIENCE_S,
+    )

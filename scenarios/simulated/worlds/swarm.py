@@ -1,0 +1,264 @@
+"""Worlds drawn at random: a few tasks, a few processes, and a swarm of faults, of which each seed switches some kinds on.
+
+Switching kinds off altogether finds more than a little of everything in every world does (Groce et al., "Swarm Testing", ISSTA 2012).
+"""
+
+import math
+from collections.abc import Callable
+from random import Random
+
+from scenarios.experiment.plan import UNSTATED_S
+from scenarios.simulated.system import Sizes, Terms
+from scenarios.simulated.worlds.plan import DelayPlan, PlannedMishap, PlannedStrike, PlannedTask, WorldPlan
+
+NAME = "swarm"
+PATIENCE_S = 2.0
+STORM_S = 1.2
+"""Faults that come by the clock come within this time."""
+
+_SERVICES = ("mysql", "redis", "rabbitmq")
+_CALLS_MAX = {"worker": 36, "relay": 60, "rescuer": 50, "api": 9}
+"""Among so many calls of a loop (for the API: of a request) those are drawn that something befalls."""
+
+
+def world_of(seed: int, terms: Terms) -> WorldPlan:
+    """The world of this seed."""
+    chance = Random(f"{seed}/{NAME}")
+    sizes = Sizes(
+        apis=chance.choice((1, 1, 2)),
+        relays=chance.choice((1, 1, 2)),
+        workers=chance.choice((1, 2, 2)),
+        slots=chance.choice((1, 1, 2)),
+        rescuers=chance.choice((1, 2, 2, 3)),
+    )
+    tasks = _tasks(chance, terms.policy.attempts_max or 1)
+    kinds = [kind for kind in _KINDS if chance.random() < 0.3]
+    draw = _Draw(chance, sizes, tasks, terms)
+    struck = [kind(draw) for kind in kinds for _ in range(chance.choice((1, 1, 2)))]
+    return WorldPlan(
+        scenario=NAME,
+        seed=seed,
+        tasks=tasks,
+        sizes=sizes,
+        strikes=tuple(one for one in struck if isinstance(one, PlannedStrike)),
+        mishaps=_one_a_call([one for one in struck if isinstance(one, PlannedMishap)]),
+        skews=draw.skews(),
+        delays=_delays(chance),
+        forgets_queues=terms.stands_forgotten_queues,
+        read_every_s=chance.choice((0.0, 0.05, 0.3)),
+        patience_s=PATIENCE_S,
+    )
+
+
+def _tasks(chance: Random, attempts_max: int) -> tuple[PlannedTask, ...]:
+    spread_s = chance.choice((0.0, 0.05, 0.3))
+    count = chance.choice((1, 1, 2, 2, 3, 4, 6))
+    patient = chance.randrange(count)  # its client does not give up, so that something is accepted in every world
+    return tuple(
+        _task(chance, number, spread_s, attempts_max, tries=10 if number == patient else chance.choice((1, 1, 3, 6)))
+        for number in range(count)
+    )
+
+
+def _task(chance: Random, number: int, spread_s: float, attempts_max: int, *, tries: int) -> PlannedTask:
+    name = f"task-{number + 1}"
+    payload: dict[str, object] = {"task": name, "work_s": chance.choice((0.0, 0.01, 0.05, 0.3))}
+    outcomes = _outcomes(chance, attempts_max)
+    if outcomes:
+        payload["outcomes"] = outcomes
+    if chance.random() < 0.15:
+        payload["steps"] = 2
+    return PlannedTask(
+        at_s=round(number * spread_s * chance.random(), 4),
+        task=name,
+        payload=payload,
+        user=f"user-{number % 2 + 1}",
+        tries=tries,
+        twice=chance.random() < 0.15,
+        cancel_s=round(chance.uniform(0.0, 0.5), 3) if chance.random() < 0.12 else None,
+        deadline_s=round(chance.uniform(0.05, 4.0), 3) if chance.random() < 0.08 else None,
+    )
+
+
+def _outcomes(chance: Random, attempts_max: int) -> list[str]:
+    roll = chance.random()
+    if roll < 0.16:
+        return ["transient"]
+    if roll < 0.24:
+        return ["permanent"]
+    if roll < 0.28:
+        return ["transient"] * (attempts_max + 1)
+    if roll < 0.31:
+        return ["die"]
+    if roll < 0.34:
+        return ["die"] * (attempts_max + 3)
+    return []
+
+
+class _Draw:
+    """What the kinds of faults draw from."""
+
+    def __init__(self, chance: Random, sizes: Sizes, tasks: tuple[PlannedTask, ...], terms: Terms) -> None:
+        self.chance = chance
+        self.sizes = sizes
+        self.tasks = tasks
+        self.lease_s = terms.pace.lease_s or UNSTATED_S
+        self.lock_s = terms.pace.lock_s or UNSTATED_S
+
+    def process(self, *roles: str) -> str:
+        """One of the processes that play one of these roles (none named: any)."""
+        counts = {
+            "api": self.sizes.apis,
+            "relay": self.sizes.relays,
+            "worker": self.sizes.workers,
+            "rescuer": self.sizes.rescuers,
+        }
+        role = self.chance.choice(roles or ("api", "relay", "worker", "worker", "worker", "rescuer"))
+        return f"{role}-{self.chance.randint(1, counts[role])}"
+
+    def call(self, *roles: str) -> tuple[str, int]:
+        """One fiber and one of its calls."""
+        process = self.process(*roles)
+        role = process.partition("-")[0]
+        loop = {
+            "api": f"client-{self.chance.choice(self.tasks).task}:{self.chance.choice((1, 1, 1, 2))}",
+            "relay": "relay",
+            "worker": f"slot {self.chance.randint(1, self.sizes.slots)}",
+            "rescuer": "rescuer",
+        }[role]
+        return f"{process}/{loop}", self._number(role)
+
+    def _number(self, role: str) -> int:
+        """Of a call. A request to the API is short, and what is decided in it is decided late: the later, the likelier."""
+        draws = 2 if role == "api" else 1
+        return max(self.chance.randint(1, _CALLS_MAX[role]) for _ in range(draws))
+
+    def instant_s(self) -> float:
+        """During the storm."""
+        return round(self.chance.uniform(0.0, STORM_S), 4)
+
+    def short_s(self) -> float:
+        """From a moment to a second and a half."""
+        return round(math.exp(self.chance.uniform(math.log(0.01), math.log(1.5))), 4)
+
+    def long_s(self, stated_s: float) -> float:
+        """Around what the system states for a lease or a lock: sometimes a little less, mostly longer."""
+        return round(stated_s * self.chance.uniform(0.8, 2.0), 3)
+
+    def skews(self) -> dict[str, tuple[float, float]]:
+        """Wrong clocks, in one world of four."""
+        if self.chance.random() >= 0.25:
+            return {}
+        wall_s, rate = self.chance.uniform(-600.0, 600.0), self.chance.uniform(0.99, 1.01)
+        return {self.process(): (round(wall_s, 3), round(rate, 5))}
+
+
+def _kill_at_call(draw: _Draw) -> PlannedMishap:
+    fiber, call = draw.call()
+    return PlannedMishap(fiber, call, "kill", draw.chance.choice(("before", "after")), draw.short_s())
+
+
+def _pause_at_call(draw: _Draw) -> PlannedMishap:
+    fiber, call = draw.call("worker", "worker", "relay", "rescuer", "api")
+    lasts_s = draw.long_s(draw.lease_s) if draw.chance.random() < 0.7 else draw.short_s()
+    return PlannedMishap(fiber, call, "pause", draw.chance.choice(("before", "after")), lasts_s)
+
+
+def _cut_at_call(draw: _Draw) -> PlannedMishap:
+    fiber, call = draw.call("api", "api", "relay", "worker", "worker", "rescuer")
+    noticed_s = draw.chance.choice((0.0, 0.0, 0.5, 1.0))
+    return PlannedMishap(fiber, call, "cut", draw.chance.choice(("before", "after", "after")), noticed_s)
+
+
+def _cut_off_client(draw: _Draw) -> PlannedMishap:
+    fiber = f"client-{draw.chance.choice(draw.tasks).task}"
+    return PlannedMishap(fiber, draw.chance.choice((1, 1, 2)), "cut", draw.chance.choice(("before", "after")), 0.0)
+
+
+def _undo_at_call(draw: _Draw) -> PlannedMishap:
+    fiber, call = draw.call()
+    return PlannedMishap(fiber, call, "undo", code=draw.chance.choice((1205, 1213)))
+
+
+def _kill_at_gate(draw: _Draw) -> PlannedStrike:
+    when = draw.chance.choice(("AttemptBegun", "EffectAccepted"))
+    return _at_gate("process_killed", draw, when, draw.short_s())
+
+
+def _pause_at_gate(draw: _Draw) -> PlannedStrike:
+    when = draw.chance.choice(("AttemptBegun", "EffectAccepted"))
+    return _at_gate("process_paused", draw, when, draw.long_s(draw.lease_s))
+
+
+def _pause_leader(draw: _Draw) -> PlannedStrike:
+    return _at_gate("process_paused", draw, "LeaderAtWork", draw.long_s(draw.lock_s))
+
+
+def _at_gate(fault: str, draw: _Draw, when: str, lasts_s: float) -> PlannedStrike:
+    return PlannedStrike(fault, {}, when=when, trigger={"nth": draw.chance.randint(1, 4)}, lasts_s=lasts_s)
+
+
+def _kill_service(draw: _Draw) -> PlannedStrike:
+    service = draw.chance.choice(("mysql", "redis", "rabbitmq", "rabbitmq"))
+    return PlannedStrike("service_killed", {"service": service}, at_s=draw.instant_s(), lasts_s=draw.short_s())
+
+
+def _fail_over(draw: _Draw) -> PlannedStrike:
+    return PlannedStrike("redis_failed_over", {}, at_s=draw.instant_s(), lasts_s=draw.short_s())
+
+
+def _swallow_ack(draw: _Draw) -> PlannedStrike:
+    aim = {"process": draw.process("worker"), "nth": draw.chance.randint(1, 3)}
+    return PlannedStrike("ack_swallowed", aim, when="AtStart", lasts_s=0.0)
+
+
+def _withhold_confirm(draw: _Draw) -> PlannedStrike:
+    aim = {"process": draw.process("relay"), "nth": draw.chance.randint(1, 3)}
+    return PlannedStrike("confirm_withheld", aim, when="AtStart", lasts_s=draw.chance.choice((0.3, 1.5, 3.0)))
+
+
+def _degrade(draw: _Draw) -> PlannedStrike:
+    kind = draw.chance.choice(("blackhole", "blackhole", "delay", "reset", "refuse"))
+    aim = {
+        "process": draw.process(),
+        "service": draw.chance.choice(_SERVICES),
+        "kind": kind,
+        "value": round(draw.chance.uniform(5.0, 500.0), 1),
+    }
+    lasts_s = draw.chance.choice((0.1, 0.6, 1.5, 3.0))
+    return PlannedStrike("network_degraded", aim, at_s=draw.instant_s(), lasts_s=lasts_s)
+
+
+_KINDS: tuple[Callable[[_Draw], PlannedStrike | PlannedMishap], ...] = (
+    _kill_at_call,
+    _pause_at_call,
+    _cut_at_call,
+    _cut_off_client,
+    _undo_at_call,
+    _kill_at_gate,
+    _pause_at_gate,
+    _pause_leader,
+    _kill_service,
+    _fail_over,
+    _swallow_ack,
+    _withhold_confirm,
+    _degrade,
+)
+
+
+def _one_a_call(mishaps: list[PlannedMishap]) -> tuple[PlannedMishap, ...]:
+    return tuple({(mishap.fiber, mishap.call): mishap for mishap in mishaps}.values())
+
+
+def _delays(chance: Random) -> DelayPlan:
+    """Mostly erratic; sometimes steady but for a few long preemptions; sometimes steady."""
+    roll = chance.random()
+    if roll < 0.6:
+        return DelayPlan(
+            "erratic",
+            slow_share=chance.choice((0.0, 0.05, 0.2, 0.5)),
+            slow_s=chance.choice((0.01, 0.05, 0.2, 0.4)),
+        )
+    if roll < 0.9:
+        return DelayPlan("preempting", times=chance.randint(1, 4), among=chance.choice((100, 300)))
+    return DelayPlan()

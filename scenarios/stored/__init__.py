@@ -1,0 +1,1 @@
+"""Runs and histories on disk: written, read, and judged; large ones by a prefilter."""

@@ -1,0 +1,227 @@
+"""From files to a judgement: a run directory judged again, a foreign history, a file of judged cases."""
+
+import difflib
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from scenarios.errors import MalformedPolicy, NothingToJudge, UnknownName
+from scenarios.judging.assumptions import doubts_of_run
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.judge import Judgement, judge
+from scenarios.judging.policy import NO_POLICY, Policy, policy_from
+from scenarios.judging.unremarkable import NONE, Ordinary
+from scenarios.record.history import History, Recorded
+from scenarios.stored.reading import DAMAGED, Document, is_for_the_sieve, is_lines, read_files, read_foreign, reading_of
+from scenarios.stored.rundir import RUN_FILE, RunDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judgement with the history it is of and the policy it was judged by; `source` is the path as a person wrote it.
+
+    `ordinary`: the tasks of a large history that were only counted, and whose events `recorded` lacks.
+    """
+
+    source: Path
+    recorded: Recorded
+    judgement: Judgement
+    policy: Policy
+    ordinary: Ordinary = NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to judge a history by. What is None is taken from the run or the file; `keep`: tasks whose journeys will be asked for."""
+
+    claims: frozenset[Guarantee] | None = None
+    policy: Policy | None = None
+    keep: tuple[str, ...] = ()
+
+
+AS_STATED = Question()
+
+Doubt = Callable[[History], list[str]]
+"""Why a record cannot be believed."""
+
+
+def no_doubt(history: History) -> list[str]:
+    """Of a foreign history nothing is known but what it says itself."""
+    return []
+
+
+def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
+    """Judge a run directory (and write its verdicts.json) or a history file.
+
+    Raises:
+        NothingToJudge: neither a run nor a file that can be read.
+        UnknownName: the file claims a promise that does not exist.
+        MalformedPolicy: the stated policy is none.
+    """
+    if path.is_dir():
+        return _judge_run(RunDirectory(path), question)
+    if path.exists() and not path.is_file():
+        raise NothingToJudge(f"{path} is neither a directory nor a regular file")
+    try:
+        if is_for_the_sieve([path]) and is_lines(path):
+            return _judge_large(path, [path], question, question.policy or NO_POLICY, ())
+        reading = read_foreign(path)
+    except OSError as error:
+        raise NothingToJudge(f"{path} cannot be read: {error.strerror or error}") from error
+    stated = None if reading.claims is None else claims_from(reading.claims)
+    policy = policy_from(reading.policy) if question.policy is None else question.policy
+    return _judge(path, reading.recorded, question.claims or stated, policy, ())
+
+
+def judge_run(directory: RunDirectory) -> Judgement:
+    """Judge a stored run by what it says of itself, and write its verdicts.json; raises as `judge_path` does."""
+    return _judge_run(directory, AS_STATED).judgement
+
+
+def _judge_run(directory: RunDirectory, question: Question) -> Judged:
+    try:
+        facts = directory.read_facts()
+    except (OSError, msgspec.DecodeError) as error:
+        raise NothingToJudge(f"{directory.path} holds no run: {RUN_FILE} is missing or damaged") from error
+    problems = [*facts.problems, *([] if facts.finished else ["the run did not come to its end"])]
+    stated = Question(
+        claims_from(facts.claims) if question.claims is None else question.claims,
+        policy_from(facts.policy) if question.policy is None else question.policy,
+        question.keep,
+    )
+    assert stated.policy is not None
+    files = directory.history_files()
+
+    def doubt(history: History) -> list[str]:
+        """A run of which the lab itself says that it failed is not asked for more."""
+        return [] if problems else doubts_of_run(facts, history, directory.history_sizes())
+
+    if is_for_the_sieve(files):
+        judged = _judge_large(directory.path, files, stated, stated.policy, problems, doubt)
+    else:
+        judged = _judge(directory.path, directory.read_history(), stated.claims, stated.policy, problems, doubt=doubt)
+    directory.write_verdicts(judged.judgement.to_json())
+    return judged
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Without the search for cycles, of which events and timelines have none: among millions of them it takes a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@_collector_at_rest()
+def _judge_large(
+    source: Path,
+    files: Sequence[Path],
+    question: Question,
+    policy: Policy,
+    problems: Sequence[str],
+    doubt: Doubt = no_doubt,
+) -> Judged:
+    import duckdb  # slow to import, and only for large histories
+
+    from scenarios.stored.large.prefilter import SiftingFailed, sieve
+
+    try:
+        sieved = sieve(files, policy, keep=question.keep)
+    except (duckdb.OutOfMemoryException, SiftingFailed) as error:  # reading it whole would take more memory still
+        why = f"the history is too large for the memory that is there: {str(error).splitlines()[0]}"
+        nothing = Recorded(History([]), sources=tuple(file.name for file in files))
+        return _judge(source, nothing, question.claims, policy, [*problems, why])
+    except (duckdb.Error, *DAMAGED):  # read whole, the history says itself, by file and line, what cannot be read
+        return _judge(source, read_files(files), question.claims, policy, problems, doubt=doubt)
+    return _judge(source, sieved.recorded, question.claims, policy, problems, sieved.ordinary, doubt)
+
+
+def _judge(
+    source: Path,
+    recorded: Recorded,
+    claims: frozenset[Guarantee] | None,
+    policy: Policy,
+    problems: Sequence[str],
+    ordinary: Ordinary = NONE,
+    doubt: Doubt = no_doubt,
+) -> Judged:
+    doubts = doubt(recorded.history)
+    judgement = judge(recorded, claims=claims, policy=policy, problems=problems, doubts=doubts, ordinary=ordinary)
+    return Judged(source, recorded, judgement, policy, ordinary)
+
+
+def claims_from(names: Iterable[str]) -> frozenset[Guarantee]:
+    """The promises of these names; raises `UnknownName` with the nearest ones."""
+    known = {guarantee.value: guarantee for guarantee in Guarantee}
+    claims = set()
+    for name in names:
+        if name not in known:
+            raise UnknownName("promise", name, difflib.get_close_matches(name, known, n=3))
+        claims.add(known[name])
+    return frozenset(claims)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A judged case that comes out otherwise than expected."""
+
+    case: str
+    promise: str
+    expected: Mapping[str, Any]
+    actual: Mapping[str, Any]
+    reason: str
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One history with the verdicts expected of it."""
+
+    id: str
+    events: list[msgspec.Raw]
+    expect: dict[str, dict[str, Any]]
+    policy: dict[str, object] = {}
+    claims: list[str] = []
+
+
+def read_cases(file: Path) -> list[Case]:
+    """The judged cases of a file: a JSON list, or an object that holds it as `cases`; raises `NothingToJudge`."""
+    try:
+        content = msgspec.json.decode(file.read_bytes())
+        if isinstance(content, dict):
+            content = content.get("cases")
+        return msgspec.json.decode(msgspec.json.encode(content), type=list[Case])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NothingToJudge(f"{file} holds no judged cases: {error}") from error
+
+
+def differences(cases: Sequence[Case]) -> list[Difference]:
+    """Those expectations that a case does not meet; only what an expectation states is compared.
+
+    Raises:
+        UnknownName: a case names a promise that does not exist.
+        MalformedPolicy: a case states a policy that is none.
+    """
+    found = []
+    for case in cases:
+        recorded = reading_of(Document(case.events), case.id).recorded
+        claims = claims_from([*case.claims, *case.expect])
+        try:
+            policy = policy_from(case.policy)
+        except MalformedPolicy as error:
+            raise MalformedPolicy(f"case {case.id}: {error}") from error
+        verdicts = judge(recorded, claims=claims, policy=policy).to_json()["verdicts"]
+        assert isinstance(verdicts, dict)
+        for promise, expected in case.expect.items():
+            said = verdicts[promise]
+            actual = {name: said.get(name) for name in expected}
+            if actual != expected:
+                found.append(Difference(case.id, promise, expected, actual, said["reason"]))
+    return found

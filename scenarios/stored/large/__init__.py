@@ -1,0 +1,1 @@
+"""The engine for large histories: unremarkable tasks are counted, the checkers see the rest."""

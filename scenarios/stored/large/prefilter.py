@@ -1,0 +1,238 @@
+"""The engine for large histories: DuckDB sorts out the ordinary tasks, a strict pass keeps the events of the others for the judges.
+
+So there is one meaning: only the judges of scenarios/checkers say that anything is broken. What has to be shown of this engine is that
+it calls no task ordinary that a judge would have named, and counts the ordinary ones as the judges do; a differential test does.
+"""
+
+import mmap
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import PIPE
+from typing import BinaryIO, Literal
+
+import msgspec
+
+from scenarios.judging.policy import Policy
+from scenarios.judging.unremarkable import Ordinary
+from scenarios.record.events import REQUIRED_FIELDS, Event
+from scenarios.record.history import History, Malformed, Recorded
+from scenarios.stored.large.scan import UNKNOWN_END, Order, Part, Sifted, carry_out, sift
+from scenarios.stored.large.summaries import Lives
+from scenarios.stored.reading import LINE_BYTES_MAX, NO_EVENT, SECOND_FINAL, is_packed, open_history, went_back
+
+SEARCHED_BYTES = 16 * 2**20
+SHARED_NAMES_MAX = 10_000
+PART_BYTES_MIN = 8 * 2**20
+"""It does not pay to give less to a process of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sieved:
+    """A history reduced to what has to be judged, and the count of the rest."""
+
+    recorded: Recorded
+    ordinary: Ordinary
+
+
+def sieve(files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = (), parts_min: int = 1) -> Sieved:
+    """Reduce the history that these JSON-lines files hold.
+
+    `keep`: tasks to keep whatever they did. `parts_min`: into how many parts each file is cut at least.
+
+    Raises:
+        duckdb.Error: DuckDB cannot read them at all; reading them whole says by file and line why.
+    """
+    with tempfile.TemporaryDirectory(prefix="tasklab-sieve-") as scratch:
+        account = Path(scratch) / "final.json"
+        where = _copy_final(files, account)
+        others = [_without_final(file, Path(scratch)) if file == where else file for file in files]
+        with closing(Lives(others, Path(scratch))) as lives:
+            can_list_done = where is None or lives.list_final(account, account.stat().st_size)
+            odd, ordinary = lives.sort(policy, keep=keep, can_list_done=can_list_done)
+            last_end_ns, records_states = lives.last_end_ns, lives.records_states
+    parts = [part for file in files for part in _parts(file, parts_min)]
+    sifted = _sift_all(parts, odd, exact_trail=False)
+    if any(one.trail_went_back for one in sifted) or _goes_back(parts, sifted, "trail_first_ns", "trail_latest_ns"):
+        parts = [_whole(file) for file in files]
+        sifted = _sift_all(parts, odd, exact_trail=True)
+    recorded = _recorded(files, parts, sifted)
+    recorded.history.count_in(last_end_ns=last_end_ns, records_states=records_states)
+    return Sieved(recorded, ordinary)
+
+
+def _copy_final(files: Sequence[Path], into: Path) -> Path | None:
+    """Copy the line of a `final` event; the file it is in, None where there is none. (A second one is malformed, and found later.)"""
+    for search in (_final_at_the_end, _final_anywhere):
+        for file in files:
+            line = search(file)
+            if line:
+                into.write_bytes(line)
+                return file
+    return None
+
+
+def _without_final(file: Path, scratch: Path) -> Path:
+    """A copy without the account: it may be so long that DuckDB would need gigabytes to be ready for more lines like it."""
+    copy = scratch / "without-final.jsonl"
+    with open_history(file) as stream, copy.open("wb") as copied:
+        for block in _blocks(stream):
+            lines = block.splitlines(keepends=True) if b'"final"' in block else [block]
+            copied.writelines(line for line in lines if not _is_final(line))
+    return copy
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    while block := stream.read(SEARCHED_BYTES):
+        yield block + stream.readline(LINE_BYTES_MAX)
+
+
+def _final_at_the_end(file: Path) -> bytes:
+    """The last line, if it is one: that is where it mostly is. Empty of a packed file, whose end cannot be read by itself."""
+    size = file.stat().st_size
+    if size == 0 or is_packed(file):
+        return b""
+    with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        begin = content.rfind(b"\n", 0, size - 1) + 1
+        line = content[begin:] if size - begin < LINE_BYTES_MAX else b""
+    return line if _is_final(line) else b""
+
+
+def _final_anywhere(file: Path) -> bytes:
+    with open_history(file) as stream:
+        for block in _blocks(stream):
+            if b'"final"' in block:
+                found = next(filter(_is_final, block.splitlines()), b"")
+                if found:
+                    return found
+    return b""
+
+
+def _is_final(line: bytes) -> bool:
+    """Whether a line is the account: told by its name only, for all of it is checked when it is read."""
+    try:
+        return b'"final"' in line and _decode_name(line).event == "final"
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+class _Named(msgspec.Struct):
+    event: str
+
+
+_decode_name = msgspec.json.Decoder(_Named).decode
+
+
+def _parts(file: Path, parts_min: int) -> Iterator[Part]:
+    """The file cut at ends of lines, for as many processes as there are cores."""
+    size = file.stat().st_size
+    if is_packed(file) or size == 0:
+        yield _whole(file)
+        return
+    count = max(parts_min, min(size // PART_BYTES_MIN, 4 * (os.cpu_count() or 1)))
+    begin = 0
+    with file.open("rb") as stream:
+        for number in range(1, count + 1):
+            stream.seek(max(begin, size * number // count))
+            if number < count:
+                stream.readline()
+            end = stream.tell() if number < count else size
+            if end > begin:
+                yield Part(str(file), begin, end, is_last=end >= size)
+            begin = end
+
+
+def _whole(file: Path) -> Part:
+    return Part(str(file), 0, UNKNOWN_END if is_packed(file) else file.stat().st_size, is_last=True)
+
+
+def _sift_all(parts: Sequence[Part], odd: frozenset[str], *, exact_trail: bool) -> list[Sifted]:
+    """Every part sifted, in their order; by several processes where it pays to start them."""
+    count = min(len(parts), os.cpu_count() or 1)
+    if sum(part.end - part.begin for part in parts) < 2 * PART_BYTES_MIN:
+        count = 1
+    orders = [Order(list(parts[number::count]), odd, exact_trail) for number in range(count)]
+    answers = [carry_out(orders[0])] if count == 1 else _by_processes(orders)
+    return [answers[number % count][number // count] for number in range(len(parts))]
+
+
+def _by_processes(orders: Sequence[Order]) -> list[list[Sifted]]:
+    # Programs of their own, and not multiprocessing: that would run the caller's main module again in each of them.
+    argv = [sys.executable, "-m", sift.__module__]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(subprocess.Popen(argv, stdin=PIPE, stdout=PIPE, env=environment)) for _ in orders
+        ]
+        for process, order in zip(processes, orders, strict=True):
+            assert process.stdin is not None
+            process.stdin.write(msgspec.msgpack.encode(order))
+            process.stdin.close()
+        return [_answer(process) for process in processes]
+
+
+def _answer(process: subprocess.Popen[bytes]) -> list[Sifted]:
+    assert process.stdout is not None
+    content = process.stdout.read()
+    if process.wait() != 0:
+        raise SiftingFailed(process.returncode)
+    return msgspec.msgpack.decode(content, type=list[Sifted])
+
+
+class SiftingFailed(Exception):
+    """A process that sifted a part of the history died: most likely the machine ran out of memory."""
+
+    def __init__(self, returncode: int) -> None:
+        super().__init__(f"a process that read a part of the history ended with {returncode}; is there enough memory?")
+
+
+def _recorded(files: Sequence[Path], parts: Sequence[Part], sifted: Sequence[Sifted]) -> Recorded:
+    malformed: list[Malformed] = []
+    finals: list[tuple[str, int]] = []
+    lines_before: Counter[str] = Counter()
+    for part, one in zip(parts, sifted, strict=True):
+        before = lines_before[part.file]
+        malformed.extend(Malformed(Path(part.file).name, before + line, why) for line, why in one.malformed)
+        finals.extend((Path(part.file).name, before + line) for line in one.finals)
+        lines_before[part.file] += one.lines
+    malformed.extend(_goes_back(parts, sifted, "first_ns", "latest_ns"))
+    malformed.extend(Malformed(name, line, SECOND_FINAL) for name, line in finals[1:])
+    if not malformed and not any(one.events for one in sifted):
+        malformed.append(Malformed(", ".join(file.name for file in files), 0, NO_EVENT))
+    events = _kept_events(sifted)
+    names = tuple(file.name for file in files)
+    return Recorded(History(events), tuple(malformed), sum(one.torn for one in sifted), names)
+
+
+def _kept_events(sifted: Sequence[Sifted]) -> list[Event]:
+    """The events that were kept; each actor's name and each event's is in memory once, which is a quarter of it all."""
+    actors = {actor for one in sifted for actor in (*one.first_ns, *one.trail_first_ns)}
+    kept: type[msgspec.Struct] = Event
+    if 0 < len(actors) <= SHARED_NAMES_MAX:
+        names = [("actor", Literal[tuple(sorted(actors))]), ("event", Literal[tuple(REQUIRED_FIELDS)])]
+        kept = msgspec.defstruct("Kept", names, bases=(Event,), frozen=True, kw_only=True, gc=False)
+    decode = msgspec.msgpack.Decoder(list[kept]).decode  # type: ignore[valid-type]  # made above
+    events: list[Event] = []
+    for one in sifted:
+        events.extend(decode(one.kept))
+        one.kept = b""
+    return events
+
+
+def _goes_back(parts: Sequence[Part], sifted: Sequence[Sifted], first: str, latest: str) -> list[Malformed]:
+    """Where an actor's time goes back from one part of a file to a later one."""
+    found = []
+    latest_ns: dict[tuple[str, str], int] = {}
+    for part, one in zip(parts, sifted, strict=True):
+        for actor, t_ns in getattr(one, first).items():
+            before_ns = latest_ns.get((part.file, actor), t_ns)
+            if t_ns < before_ns:
+                found.append(Malformed(Path(part.file).name, 0, went_back(actor, t_ns, before_ns)))
+        latest_ns.update({(part.file, actor): t_ns for actor, t_ns in getattr(one, latest).items()})
+    return found

@@ -1,0 +1,273 @@
+"""Which tasks of a large history are ordinary: one grouping by DuckDB over its files, and what follows from it."""
+
+# ruff: noqa: S608 -- statements are put together from this module's own constants; names from outside are parameters
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import duckdb
+
+from scenarios.judging.policy import Policy
+from scenarios.judging.unremarkable import Ordinary
+from scenarios.record.events import FINAL_LISTS, NS_PER_S
+from scenarios.record.timeline import FOREVER_NS
+from scenarios.stored.reading import is_packed
+
+MEMORY_BYTES = 1200 * 10**6
+ACCOUNT_MEMORY = 8
+"""By how much more memory than its length reading the account takes."""
+OBJECT_BYTES = 16 * 2**20
+"""For how long a line DuckDB is ready; only the account is ever longer, and is read by itself."""
+EVENTS_OF_ORDINARY_MAX = 60
+"""More events than this of one subject are looked at; fewer cannot overflow a counter of six bits."""
+
+_COLUMNS = {
+    **dict.fromkeys(("t_ns", "attempt", "fence"), "BIGINT"),
+    **dict.fromkeys(("t_s", "due_s", "deadline_s"), "DOUBLE"),
+    **dict.fromkeys(
+        ("event", "task", "resource", "step", "from", "to", "state", "key", "user", "scope", "order_key"),
+        "VARCHAR",
+    ),
+    "priority": "BIGINT",
+}
+
+_COUNTED = (
+    "submit.invoke",
+    "submit.ok",
+    "attempt.start",
+    "attempt.ok",
+    "effect",
+    "state",
+    "status",
+    "progress",
+    "lease.acquired",
+    "lease.released",
+)
+"""What an ordinary task may have, each in its own six bits of one sum."""
+
+_PASSED_OVER = (
+    *("ack.invoke", "ack.ok", "ack.info"),
+    *("cancel.invoke", "cancel.fail", "cancel.info"),
+)
+"""What says nothing of a task that ran once and succeeded."""
+
+_ODD_BIT = 60
+"""Above all counters: the sum is at least 2**60 where the subject has any other event."""
+
+
+_MARK = "\x01"
+"""Before the names of what has a row in `lives` without being a task."""
+
+
+class Lives:
+    """What each task of the files did, in one row a task; DuckDB holds it, and spills to `directory` what does not fit."""
+
+    def __init__(self, files: Sequence[Path], directory: Path) -> None:
+        self._connection = duckdb.connect(
+            config={
+                "memory_limit": f"{MEMORY_BYTES}B",
+                "temp_directory": str(directory),
+                "preserve_insertion_order": False,
+            }
+        )
+        for name in FINAL_LISTS:
+            self._connection.execute(f"CREATE TABLE listed_{name} (task VARCHAR)")
+        self._connection.execute(_GROUPING.replace("{source}", _source(files)))
+        marked = self._connection.execute(
+            "DELETE FROM lives WHERE starts_with(subject, ?) RETURNING subject, start_ns, last_ns", [_MARK]
+        ).fetchall()
+        self._spans = {subject[1:]: (earliest_ns, latest_ns) for subject, earliest_ns, latest_ns in marked}
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._connection.close()
+
+    def list_final(self, file: Path, content_bytes: int) -> bool:
+        """Read the lists of the one `final` event, which `file` holds alone; whether the system could list what is done."""
+        self._connection.execute(f"SET memory_limit = '{MEMORY_BYTES + ACCOUNT_MEMORY * content_bytes}B'")
+        lists = "{" + ", ".join(f"'{name}': 'VARCHAR[]'" for name in FINAL_LISTS) + "}"
+        self._connection.execute(
+            "CREATE TABLE final AS SELECT * FROM read_json(?, format = 'newline_delimited',"
+            f" columns = {lists}, maximum_object_size = {content_bytes + OBJECT_BYTES})",
+            [str(file)],
+        )
+        for name in FINAL_LISTS:
+            self._connection.execute(f"INSERT INTO listed_{name} SELECT unnest({name}) FROM final")
+        can_list_done = self._one("SELECT count(done) FROM final")
+        self._connection.execute("DROP TABLE final")
+        return bool(can_list_done)
+
+    @property
+    def last_end_ns(self) -> int | None:
+        """When the last attempt ended."""
+        return self._one("SELECT max(end_ns) FROM lives")
+
+    @property
+    def records_states(self) -> bool:
+        """Whether there is any row of an audit trail."""
+        return bool(self._one("SELECT count(*) FROM lives WHERE has_states"))
+
+    def sort(self, policy: Policy, *, keep: Iterable[str], can_list_done: bool) -> tuple[frozenset[str], Ordinary]:
+        """The subjects that must be looked at, and the count of the others."""
+        self._set_aside("names_priority OR (SELECT bool_or(names_priority) FROM lives)")  # any may have overtaken any
+        if self.records_states:
+            self._set_aside("NOT has_states")
+        for subject in keep:
+            self._set_aside("subject = ?", subject)
+        if "pause.ok" in self._spans:
+            self._set_aside("start_ns BETWEEN ? AND ?", *self._paused())
+        if "fault.healed" in self._spans and policy.budget_s is not None:
+            healed_ns = self._spans["fault.healed"][1]
+            self._set_aside("last_ns > ?", healed_ns + round(policy.budget_s * NS_PER_S))
+        for name in FINAL_LISTS[1:]:
+            self._set_aside(f"subject IN (SELECT task FROM listed_{name})")
+        if can_list_done:
+            self._set_aside("reads_final AND subject NOT IN (SELECT task FROM listed_done)")
+        self._set_aside("key IN (SELECT key FROM lives WHERE key IS NOT NULL GROUP BY key HAVING count(*) > 1)")
+        return self._odd(), self._ordinary()
+
+    def _set_aside(self, condition: str, *parameters: object) -> None:
+        """These tasks are not ordinary after all."""
+        self._connection.execute(f"UPDATE lives SET plain = false WHERE plain AND ({condition})", parameters)
+
+    def _paused(self) -> tuple[int, int]:
+        """From the first pause to the last resumption: a start within may be one too many."""
+        earliest_ns, latest_ns = self._spans["pause.ok"]
+        resumed_ns = self._spans.get("resume.ok", (0, latest_ns))[1]
+        return earliest_ns, resumed_ns if resumed_ns > latest_ns else FOREVER_NS
+
+    def _odd(self) -> frozenset[str]:
+        listed = " UNION ALL ".join(f"SELECT task FROM listed_{name}" for name in FINAL_LISTS)
+        rows = self._connection.execute(
+            "SELECT subject FROM lives WHERE NOT plain UNION"
+            f" SELECT task FROM ({listed}) WHERE task NOT IN (SELECT subject FROM lives)"
+        ).fetchall()
+        return frozenset(row[0] for row in rows)
+
+    def _ordinary(self) -> Ordinary:
+        counts = self._connection.execute(
+            "SELECT count(*), count_if(has_states), 3 * count_if(has_states), sum(reads), count_if(reads_final),"
+            " sum(reports), count(key), count_if(has_deadline), sum(leases), sum(fenced) FROM lives WHERE plain"
+        ).fetchone()
+        assert counts is not None
+        return Ordinary(*(int(count or 0) for count in counts))
+
+    def _one(self, query: str) -> int | None:
+        row = self._connection.execute(query).fetchone()
+        assert row is not None
+        value: int | None = row[0]
+        return value
+
+
+def _source(files: Sequence[Path]) -> str:
+    """SQL for the rows of all files; whether one is packed is told by its content, not by its name."""
+    packed = [file for file in files if is_packed(file)]
+    plain = [file for file in files if file not in packed]
+    reads = [
+        f"SELECT * FROM {_read(some, compression)}" for some, compression in ((plain, "none"), (packed, "gzip")) if some
+    ]
+    return "(" + " UNION ALL ".join(reads) + ")"
+
+
+def _read(files: Sequence[Path], compression: str) -> str:
+    names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _COLUMNS.items())
+    # What is no event is found, and said, by the reading that follows (sift.py); here such a line is a row of NULLs.
+    return (
+        f"read_json([{names}], format = 'newline_delimited', ignore_errors = true, columns = {{{columns}}},"
+        f" compression = '{compression}', maximum_object_size = {OBJECT_BYTES})"
+    )
+
+
+def _value_of(place: int) -> str:
+    """SQL for how many events of this place in _COUNTED a subject has."""
+    return f"((code >> {6 * place}) & 63)"
+
+
+(_INVOKED, _ACKNOWLEDGED, _STARTED, _SUCCEEDED, _EFFECTS, _ROWS, _READS, _REPORTS, _ACQUIRED, _RELEASED) = (
+    _value_of(place) for place in range(len(_COUNTED))
+)
+_ONE = {event: 1 << (6 * place) for place, event in enumerate(_COUNTED)}
+_ODD = 1 << _ODD_BIT
+_CODES = " ".join(f"WHEN '{event}' THEN {one}" for event, one in _ONE.items())
+_MARKED_EVENTS = ", ".join(f"'{event}'" for event in ("pause.ok", "resume.ok", "fault.healed"))
+_MARKED = 0
+"""The code of events that have a row of their own in `lives`: from the first of them to the last."""
+_MARKS = " ".join(f"WHEN {event} THEN {_MARKED}" for event in _MARKED_EVENTS.split(", "))
+_PASSED = ", ".join(f"'{event}'" for event in _PASSED_OVER)
+
+_GROUPING = f"""
+CREATE TABLE lives AS
+WITH named AS (
+    SELECT
+        CASE
+            WHEN event IN ({_MARKED_EVENTS}) THEN '{_MARK}' || event
+            WHEN resource IS NOT NULL AND (starts_with(event, 'lease.') OR starts_with(event, 'write')) THEN resource
+            ELSE task
+        END AS subject,
+        CASE
+            WHEN order_key IS NOT NULL OR scope IS NOT NULL OR due_s IS NOT NULL OR priority IS NOT NULL
+                OR state IN ('FAILED', 'DEAD', 'CANCELLED', 'EXPIRED') THEN {_ODD}
+            ELSE CASE event {_CODES} {_MARKS} ELSE {_ODD} END
+        END AS code,
+        coalesce(t_ns, CAST(round(t_s * {NS_PER_S}) AS BIGINT)) AS t_ns,
+        event = 'attempt.fail' AS is_failure,
+        "from", "to", state, fence, step, deadline_s, priority,
+        CASE WHEN key IS NOT NULL THEN hash(key, coalesce("user", '')) END AS key
+    FROM {{source}}
+    WHERE event NOT IN ({_PASSED})
+), grouped AS (
+    SELECT
+        subject,
+        count(*) AS events,
+        CAST(least(sum(code), {1 << 62}) AS BIGINT) AS code,
+        bool_or(priority IS NOT NULL) AS names_priority,
+        bool_or(code = {_ONE["state"]}) AS has_states,
+        min(CASE WHEN code = {_ONE["effect"]} THEN hash(step) END) AS step_min,
+        max(CASE WHEN code = {_ONE["effect"]} THEN hash(step) END) AS step_max,
+        min(CASE WHEN code = {_ONE["effect"]} THEN fence END) AS fence_min,
+        max(CASE WHEN code = {_ONE["effect"]} THEN fence END) AS fence_max,
+        count(CASE WHEN code = {_ONE["effect"]} THEN fence END) AS fenced,
+        min(key) AS key,
+        max(key) AS key_max,
+        min(CASE WHEN code IN ({_ONE["attempt.start"]}, {_MARKED}) THEN t_ns END) AS start_ns,
+        max(CASE WHEN code = {_ONE["attempt.ok"]} OR is_failure THEN t_ns END) AS end_ns,
+        max(CASE WHEN code IN ({_ONE["attempt.ok"]}, {_ONE["effect"]}, {_MARKED}) THEN t_ns END) AS last_ns,
+        min(CASE WHEN code = {_ONE["state"]} AND "to" = 'ACCEPTED' AND "from" IS NULL THEN t_ns END) AS accepted_ns,
+        min(CASE WHEN code = {_ONE["state"]} AND "to" = 'RUNNING' AND "from" = 'ACCEPTED' THEN t_ns END) AS running_ns,
+        min(CASE WHEN code = {_ONE["state"]} AND "to" = 'SUCCEEDED' AND "from" = 'RUNNING' THEN t_ns END) AS succeeded_ns,
+        min(CASE WHEN code = {_ONE["status"]} AND state = 'SUCCEEDED' THEN t_ns END) AS read_final_ns,
+        max(CASE WHEN code = {_ONE["status"]} AND state <> 'SUCCEEDED' THEN t_ns END) AS read_other_ns,
+        min(deadline_s) AS deadline_s
+    FROM named
+    WHERE subject IS NOT NULL
+    GROUP BY subject
+)
+SELECT
+    subject,
+    coalesce(
+        events <= {EVENTS_OF_ORDINARY_MAX} AND code < {_ODD}
+        AND {_INVOKED} = 1 AND {_ACKNOWLEDGED} = 1 AND {_STARTED} = 1 AND {_SUCCEEDED} = 1
+        AND ({_EFFECTS} = 1 OR ({_EFFECTS} = 2 AND step_min <> step_max))
+        AND {_REPORTS} <= 1 AND {_ACQUIRED} <= 1 AND {_RELEASED} <= {_ACQUIRED}
+        AND fence_min IS NOT DISTINCT FROM fence_max
+        AND key IS NOT DISTINCT FROM key_max
+        AND (read_final_ns IS NULL OR read_other_ns IS NULL OR read_other_ns < read_final_ns)
+        AND (read_final_ns IS NULL OR succeeded_ns IS NULL OR succeeded_ns <= read_final_ns)
+        AND (deadline_s IS NULL OR start_ns <= deadline_s * {NS_PER_S} - 1)
+        AND ({_ROWS} = 0 OR ({_ROWS} = 3 AND accepted_ns < running_ns AND running_ns < succeeded_ns)),
+        false
+    ) AS plain,
+    has_states, start_ns, end_ns, last_ns, key, key <> key_max AS has_keys, names_priority,
+    {_READS} AS reads,
+    read_final_ns IS NOT NULL AS reads_final,
+    {_REPORTS} AS reports,
+    deadline_s IS NOT NULL AS has_deadline,
+    {_ACQUIRED} AS leases,
+    fenced
+FROM grouped
+"""
+"""Named events become one row a subject; the first condition that an ordinary task fails makes it one to be looked at.
+
+Who did something is not read: of a lease that was acquired once nobody else can have been a holder, whoever released it.
+"""

@@ -1,0 +1,214 @@
+"""Reads histories from disk: ours or foreign, JSON lines or one document, gzip too; says by file and line what is no event."""
+
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from scenarios.record.history import Event, History, Malformed, MalformedEvent, Recorded, decode_event
+
+LINE_BYTES_MAX = 512 * 2**20
+"""No event is longer: the account of 40 million tasks fits."""
+DOCUMENT_BYTES_MAX = 2**30
+"""A history larger than this comes as JSON lines."""
+SIEVE_BYTES_MIN = 24 * 2**20
+"""A history smaller than this is read whole; a larger one is sieved first (scenarios/stored/large/prefilter.py)."""
+PACKED_BY = 10
+"""By about how much gzip makes a history smaller."""
+MALFORMED_MAX = 100
+"""After so many lines that are no events a file is not read further: it is no history."""
+
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
+"""What reading a packed file raises that was cut short or changed."""
+NO_EVENT = "holds no event"
+SECOND_FINAL = "a second final: a history has one account"
+
+TRAIL = frozenset({"state", "dead", "redrive"})
+"""Rows of an audit trail are many writers' under one name: only those of one task have an order."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class Document(msgspec.Struct, frozen=True):
+    """The one-document form of a history: events with, optionally, the claims and the policy to judge them by."""
+
+    events: list[msgspec.Raw]
+    claims: list[str] | None = None
+    policy: dict[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A history, and what the file itself says to judge it by; None where it says nothing."""
+
+    recorded: Recorded
+    claims: tuple[str, ...] | None = None
+    policy: dict[str, object] | None = None
+
+
+@dataclass(slots=True)
+class Collector:
+    """Gathers events and what is none, and sees whether the time of any actor goes back within a file."""
+
+    events: list[Event] = field(default_factory=list)
+    malformed: list[Malformed] = field(default_factory=list)
+    torn: int = 0
+    _finals: int = 0
+    _latest_ns: dict[object, int] = field(default_factory=dict)
+
+    def begin_file(self) -> None:
+        """Another file: its order is its own."""
+        self._latest_ns.clear()
+
+    def take(self, file: str, line: int, content: bytes | msgspec.Raw, *, unfinished: bool = False) -> None:
+        """Take one event. `unfinished`: the last line of a file, without its end; its writer may have been killed."""
+        try:
+            event = decode_event(content)
+        except MalformedEvent as error:
+            if unfinished:
+                self.torn += 1
+            else:
+                self.malformed.append(Malformed(file, line, str(error)))
+            return
+        writer = (event.actor, event.task) if event.event in TRAIL else event.actor
+        before_ns = self._latest_ns.get(writer)
+        if before_ns is not None and event.t_ns < before_ns:
+            self.malformed.append(Malformed(file, line, went_back(event.actor, event.t_ns, before_ns)))
+        self._latest_ns[writer] = event.t_ns
+        if event.event == "final":
+            self._finals += 1
+            if self._finals > 1:
+                self.malformed.append(Malformed(file, line, SECOND_FINAL))
+        self.events.append(event)
+
+    def recorded(self, sources: Sequence[str]) -> Recorded:
+        """The history of all that was taken."""
+        if not self.events and not self.malformed:
+            self.malformed.append(Malformed(", ".join(sources) or "no file", 0, NO_EVENT))
+        return Recorded(History(self.events), tuple(self.malformed), self.torn, tuple(sources))
+
+
+def damaged(error: Exception) -> str:
+    """Why a packed file cannot be read on."""
+    return f"the packed file is damaged: {error}"
+
+
+def went_back(actor: str, t_ns: int, before_ns: int) -> str:
+    """Why an event is malformed whose time is before that of its actor's last."""
+    return f"time goes back for actor {actor!r}: {t_ns} ns after {before_ns} ns"
+
+
+def read_files(files: Sequence[Path]) -> Recorded:
+    """The events of JSON-lines files, merged by time. A torn last line (the writer was killed) is counted, not an error."""
+    collector = Collector()
+    for file in files:
+        with open_history(file) as stream:
+            _take_lines(collector, file.name, stream)
+    return collector.recorded([file.name for file in files])
+
+
+def read_foreign(file: Path) -> Reading:
+    """A history of any origin: JSON lines, or one document `{"policy": …, "claims": […], "events": […]}`."""
+    document = _document_of(file)
+    if document is None:
+        return Reading(read_files([file]))
+    return reading_of(document, file.name)
+
+
+def reading_of(document: Document, name: str) -> Reading:
+    """The history that a document holds; its events are counted from 1."""
+    collector = Collector()
+    for number, raw in enumerate(document.events, start=1):
+        if len(collector.malformed) < MALFORMED_MAX:
+            collector.take(name, number, raw)
+    claims = None if document.claims is None else tuple(document.claims)
+    return Reading(collector.recorded([name]), claims, document.policy)
+
+
+def is_for_the_sieve(files: Sequence[Path]) -> bool:
+    """Whether these files are so large that they are sieved."""
+    return sum(file.stat().st_size * (PACKED_BY if is_packed(file) else 1) for file in files) >= SIEVE_BYTES_MIN
+
+
+def is_lines(file: Path) -> bool:
+    """Whether the file begins with an event on a line of its own."""
+    try:
+        with open_history(file) as stream:
+            return _is_event(stream.readline(LINE_BYTES_MAX))
+    except DAMAGED:
+        return False
+
+
+def is_packed(file: Path) -> bool:
+    """Whether it is gzip, whatever its name."""
+    with file.open("rb") as stream:
+        return stream.read(2) == _GZIP_MAGIC
+
+
+def open_history(file: Path) -> BinaryIO:
+    """A file as its plain bytes, packed or not."""
+    if is_packed(file):
+        return gzip.open(file, "rb")  # type: ignore[return-value]  # a GzipFile reads like any binary stream
+    return file.open("rb")
+
+
+def _document_of(file: Path) -> Document | None:
+    """None where the file is not one document; what is wrong with its lines is then said line by line."""
+    try:
+        with open_history(file) as stream:
+            first = stream.readline(DOCUMENT_BYTES_MAX)
+            if _is_event(first):
+                return None
+            content = first + stream.read(DOCUMENT_BYTES_MAX - len(first))
+        return msgspec.json.decode(content, type=Document)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, *DAMAGED):
+        return None
+
+
+def _is_event(line: bytes) -> bool:
+    try:
+        decode_event(line)
+    except MalformedEvent:
+        return False
+    return True
+
+
+def _take_lines(collector: Collector, name: str, stream: BinaryIO) -> None:
+    malformed_before = len(collector.malformed)
+    collector.begin_file()
+    line = 0
+    try:
+        for line, content, unfinished in _lines(stream):
+            if len(content) > LINE_BYTES_MAX:
+                collector.malformed.append(
+                    Malformed(name, line, f"a line of more than {LINE_BYTES_MAX} bytes is no event")
+                )
+            else:
+                collector.take(name, line, content, unfinished=unfinished)
+            if len(collector.malformed) - malformed_before >= MALFORMED_MAX:
+                collector.malformed.append(Malformed(name, line, "and no further: this is no history"))
+                return
+    except DAMAGED as error:
+        collector.malformed.append(Malformed(name, line + 1, damaged(error)))
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
+    """(line number from 1, content, whether it is a last line that lacks its end); empty lines are passed over."""
+    number = 0
+    while line := stream.readline(LINE_BYTES_MAX + 1):
+        number += 1
+        content = line.rstrip(b"\r\n")
+        if len(line) > LINE_BYTES_MAX:
+            _skip_line(stream)
+            yield number, line, False
+        elif content.strip():
+            yield number, content, not line.endswith(b"\n")
+
+
+def _skip_line(stream: BinaryIO) -> None:
+    while (rest := stream.readline(2**20)) and not rest.endswith(b"\n"):
+        pass

@@ -1,0 +1,96 @@
+"""The run directory: all that a run leaves, and all that judges and reports read.
+
+run.json                 what was run: scenario, system, seed, versions, fault plan with actual times, how to repeat it
+history.PROCESS.jsonl    what each process saw, one file a process, one event a line
+verdicts.json            what the judges said (written again by every `tasklab check`)
+report.html              the same for a person
+live.json                of a load test: the figures so far, replaced once a second while it goes on
+logs/                    standard output and error of every process of the system under test
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from scenarios.errors import RunExists
+from scenarios.record.history import Recorded
+from scenarios.record.run_facts import RunFacts
+from scenarios.stored.reading import read_files
+
+RUN_FILE = "run.json"
+VERDICTS_FILE = "verdicts.json"
+REPORT_FILE = "report.html"
+LIVE_FILE = "live.json"
+LOGS = "logs"
+
+
+class RunDirectory:
+    """The files of one run at `path`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def logs(self) -> Path:
+        """Where processes write what they print."""
+        return self.path / LOGS
+
+    def create(self) -> None:
+        """Make the directory.
+
+        Raises:
+            RunExists: it holds a run already.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        if (self.path / RUN_FILE).exists():
+            raise RunExists(self.path)
+        self.logs.mkdir(exist_ok=True)
+
+    def write_facts(self, facts: RunFacts) -> None:
+        """Replace run.json, whole or not at all."""
+        write_whole(self.path / RUN_FILE, _pretty(facts))
+
+    def seal(self, facts: RunFacts) -> None:
+        """The run has come to its end: what was recorded is all of it."""
+        facts.sizes = self.history_sizes()
+        facts.finished = True
+        self.write_facts(facts)
+
+    def history_sizes(self) -> dict[str, int]:
+        """Bytes of each history file, by its name."""
+        return {file.name: file.stat().st_size for file in self.history_files()}
+
+    def read_facts(self) -> RunFacts:
+        """What was run.
+
+        Raises:
+            FileNotFoundError: no run here.
+            msgspec.DecodeError: run.json is not what the lab wrote.
+        """
+        return msgspec.json.decode((self.path / RUN_FILE).read_bytes(), type=RunFacts)
+
+    def read_history(self) -> Recorded:
+        """Every event of every history file of the run."""
+        return read_files(self.history_files())
+
+    def history_files(self) -> list[Path]:
+        """The history of every process, in a fixed order; packed ones, too. Regular files only: reading a pipe might never end."""
+        found = [*self.path.glob("history.*.jsonl"), *self.path.glob("history.*.jsonl.gz")]
+        return sorted(file for file in found if file.is_file())
+
+    def write_verdicts(self, verdicts: Mapping[str, object]) -> None:
+        """Replace verdicts.json, whole or not at all."""
+        write_whole(self.path / VERDICTS_FILE, _pretty(verdicts))
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Replace a file so that a reader, or a crash, never sees half of it."""
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    unfinished.write_bytes(content)
+    unfinished.replace(file)
+
+
+def _pretty(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

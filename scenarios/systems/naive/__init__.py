@@ -1,0 +1,1 @@
+"""The naive system: what the code of design documents does, taken literally."""

@@ -1,0 +1,1 @@
+"""The reference system as the lab sees it."""

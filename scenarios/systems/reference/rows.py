@@ -1,0 +1,85 @@
+"""What the reference's database says of its tasks, in the lab's words: the account, and the audit trail."""
+
+import json
+from collections.abc import Sequence
+from heapq import merge
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from reference_impl.rows.dead_letter import REDRIVEN
+from reference_impl.rows.schema import audit, dead_letters, tasks
+from reference_impl.task import TaskState
+from scenarios.contract.system import Account
+from scenarios.record.history import Event
+
+US_TO_NS = 1000
+
+LISTS = {
+    TaskState.SUCCEEDED: "done",
+    TaskState.DEAD: "dead",
+    TaskState.FAILED: "dead",
+    TaskState.CANCELLED: "cancelled",
+    TaskState.EXPIRED: "expired",
+}
+
+_ACCOUNT = select(tasks.c.payload, tasks.c.status)
+_MOVES = select(audit, tasks.c.payload).join(tasks, tasks.c.id == audit.c.task_id).order_by(audit.c.id)
+_LETTERS = (
+    select(dead_letters, tasks.c.payload).join(tasks, tasks.c.id == dead_letters.c.task_id).order_by(dead_letters.c.id)
+)
+
+
+def account_of(connection: Connection) -> Account:
+    """The task rows, by state."""
+    lists: dict[str, list[str]] = {name: [] for name in ("done", "dead", "cancelled", "expired", "pending")}
+    for row in connection.execute(_ACCOUNT):
+        lists[LISTS.get(TaskState(row.status), "pending")].append(_task(row.payload))
+    return Account(**{name: tuple(sorted(names)) for name, names in lists.items()})
+
+
+def trail_of(connection: Connection, epoch_ns: int = 0) -> Sequence[Event]:
+    """The audit table, and the dead letters with what became of them; times count from `epoch_ns`, and never go back for a task."""
+    moves = [_state_event(row, epoch_ns) for row in connection.execute(_MOVES)]
+    rows = connection.execute(_LETTERS).all()
+    letters = [_dead_event(row, epoch_ns) for row in rows]
+    redrives = [_redrive_event(row, epoch_ns) for row in rows if row.handled_how == REDRIVEN]
+    return list(merge(moves, letters, sorted(redrives, key=_time), key=_time))
+
+
+def _time(event: Event) -> int:
+    assert event.t_ns is not None, "every row has its instant"
+    return event.t_ns
+
+
+def _task(payload: str) -> str:
+    return str(json.loads(payload)["task"])
+
+
+def _state_event(row: Any, epoch_ns: int) -> Event:
+    return Event(
+        event="state",
+        actor="database",
+        t_ns=row.at_us * US_TO_NS - epoch_ns,
+        task=_task(row.payload),
+        from_=row.from_status,
+        to=row.to_status,
+        fence=row.fence,
+        attempt=row.attempt,
+        detail=row.actor,
+    )
+
+
+def _dead_event(row: Any, epoch_ns: int) -> Event:
+    return Event(
+        event="dead",
+        actor="database",
+        t_ns=row.created_us * US_TO_NS - epoch_ns,
+        task=_task(row.payload),
+        attempts=row.attempts,
+        reason=row.reason,
+    )
+
+
+def _redrive_event(row: Any, epoch_ns: int) -> Event:
+    return Event(event="redrive", actor="database", t_ns=row.handled_us * US_TO_NS - epoch_ns, task=_task(row.payload))

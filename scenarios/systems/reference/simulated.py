@@ -1,0 +1,185 @@
+"""The reference's own code on simulated seams: its loops in fibers, its API without the HTTP around it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, cast
+
+from sqlalchemy import Engine
+
+from chaos.simulation.database.dialect import DIALECT
+from chaos.simulation.database.statements import Tables
+from chaos.simulation.world import Bounds, Loop, ProcessPlan, Seams
+from reference_impl.bootstrap import Parts, build_api
+from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable, CacheUnavailable, ReferenceSystemError
+from reference_impl.http.models import NewTask
+from reference_impl.http.service import Api, status_of
+from reference_impl.loops.roles import loops_of
+from reference_impl.metrics import Metrics
+from reference_impl.ports import Broker, Cache, Handler, PublishOutcome, Runtime
+from reference_impl.rows.cancellation import Cancelled
+from reference_impl.rows.schema import metadata
+from reference_impl.settings import Settings
+from scenarios.contract.probe import Probe
+from scenarios.contract.system import Account, Cancel, Operation, Outcome, ReadStatus, Submit
+from scenarios.contract.tasklab_probe import TaskError
+from scenarios.record.history import Event
+from scenarios.simulated.system import MakeProbe, Sizes, Terms
+from scenarios.systems.reference.plugin import LAB, Reference, replace_settings
+from scenarios.systems.reference.probe import Watcher, handler, leader_job
+from scenarios.systems.reference.rows import account_of, trail_of
+
+SIMULATED = replace_settings(
+    LAB,
+    lease_s=1.0,
+    heartbeat_s=0.25,
+    relay_idle_s=0.1,
+    confirm_timeout_s=1.0,
+    relay_claim_s=1.5,
+    io_timeout_s=1.0,
+    sweep_s=0.4,
+    lock_ttl_s=1.0,
+    undelivered_after_s=4.0,
+    handlers="",
+    leader_jobs="",
+    observer="",
+)
+"""As in the lab, each margin kept, but shorter, and with idle loops that look less often: time costs nothing here, looking does."""
+
+_METRICS = Metrics()
+"""One set for all: nobody reads what simulated processes count."""
+
+
+@cache
+def _tables() -> Tables:
+    return Tables(metadata, DIALECT)
+
+
+class ReferenceWords:
+    """See chaos.simulation.world.Words."""
+
+    def unavailable(self, why: str) -> Exception:
+        """See chaos.simulation.broker.client.BrokerWords."""
+        return BrokerUnavailable(why)
+
+    def connection_lost(self, why: str) -> Exception:
+        """See chaos.simulation.broker.client.BrokerWords."""
+        return BrokerConnectionLost(why)
+
+    def outcome(self, name: str) -> PublishOutcome:
+        """See chaos.simulation.broker.client.BrokerWords."""
+        return PublishOutcome(name)
+
+    def cache_unavailable(self, why: str) -> Exception:
+        """See chaos.simulation.cache.CacheWords."""
+        return CacheUnavailable(why)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSimulation:
+    """The reference, or what `alter` makes of the parts of its processes."""
+
+    settings: Settings = SIMULATED
+    alter: Callable[[Parts], Parts] = lambda parts: parts
+    words: ReferenceWords = field(default_factory=ReferenceWords)
+
+    @property
+    def bounds(self) -> Bounds:
+        """See scenarios.simulated.system.Simulation."""
+        return Bounds(self.settings.io_timeout_s, self.settings.pool_size)
+
+    @property
+    def terms(self) -> Terms:
+        """See scenarios.simulated.system.Simulation."""
+        stated = Reference(settings=self.settings)
+        has_net = self.settings.undelivered_after_s <= (stated.policy.budget_s or 0.0)
+        return Terms(stated.claims, stated.policy, stated.pace, stated.reservations, stands_forgotten_queues=has_net)
+
+    def tables(self) -> Tables:
+        """See scenarios.simulated.system.Simulation."""
+        return _tables()
+
+    def processes(self, sizes: Sizes, make_probe: MakeProbe) -> Sequence[ProcessPlan]:
+        """API, relay, workers and rescuers, as many of each as wanted."""
+        counts = {"api": sizes.apis, "relay": sizes.relays, "worker": sizes.workers, "rescuer": sizes.rescuers}
+        settings = replace_settings(self.settings, worker_slots=sizes.slots)
+        return [
+            ProcessPlan(f"{role}-{number}", role, self._entry(role, settings, make_probe))
+            for role, count in counts.items()
+            for number in range(1, count + 1)
+        ]
+
+    def serve(self, server: Any, operation: Operation) -> Outcome:
+        """See scenarios.simulated.system.Simulation; as HttpClient reads the answers of the API."""
+        try:
+            return _serve(server, operation)
+        except ReferenceSystemError as error:
+            code = status_of(error)
+            surely_not = code < 500 or error.definite
+            return Outcome("fail" if surely_not else "info", detail=f"{code} {error}"[:200])
+        except Exception as error:  # noqa: BLE001 — an HTTP server answers 500 and goes on
+            return Outcome("info", detail=f"500 {error!r}"[:200])
+
+    def account(self, engine: Engine) -> Account:
+        """See scenarios.simulated.system.Simulation."""
+        with engine.connect() as connection:
+            return account_of(connection)
+
+    def trail(self, engine: Engine, epoch_ns: int) -> Sequence[Event]:
+        """See scenarios.simulated.system.Simulation."""
+        with engine.connect() as connection:
+            return trail_of(connection, epoch_ns)
+
+    def parts(self, seams: Seams, settings: Settings, probe: Probe) -> Parts:
+        """What a process is made of."""
+        runtime = Runtime(seams.name, seams.clock, seams.entropy, seams.stop, Watcher(lambda: probe))
+        handle = cast(Handler, handler(lambda: probe, TaskError))
+        parts = Parts(
+            settings=settings,
+            runtime=runtime,
+            engine=seams.engine,
+            broker=cast(Broker, seams.broker),
+            cache=cast(Cache, seams.cache),
+            metrics=_METRICS,
+            handler_of=lambda _: handle,
+            leader_jobs=(leader_job(lambda: probe),),
+        )
+        return self.alter(parts)
+
+    def _entry(
+        self, role: str, settings: Settings, make_probe: MakeProbe
+    ) -> Callable[[Seams], tuple[Sequence[Loop], object]]:
+        def enter(seams: Seams) -> tuple[Sequence[Loop], object]:
+            parts = self.parts(seams, settings, make_probe(seams.name))
+            if role == "api":
+                return (), build_api(parts)
+            working, serving = loops_of(role, parts, parts.runtime.stop)
+            return [*working, *serving], None
+
+        return enter
+
+
+def _serve(api: Api, operation: Operation) -> Outcome:
+    match operation:
+        case Submit():
+            new = NewTask(
+                user_id=operation.user,
+                type="probe",
+                payload=dict(operation.payload),
+                deadline_s=operation.deadline_s,
+            )
+            submitted = api.submit(new, key=operation.key, trace_id=None)
+            return Outcome("ok", id=submitted.task.id, state=submitted.task.status)
+        case ReadStatus():
+            view = api.read(operation.id)
+            if view is None:
+                return Outcome("fail", detail="404 no such task")
+            percent = (view.progress or {}).get("percent")
+            return Outcome("ok", id=view.id, state=view.status, percent=None if percent is None else float(percent))
+        case Cancel():
+            answer, task = api.cancel(operation.id)
+            if answer is Cancelled.NOT_FOUND or task is None:
+                return Outcome("fail", detail="404 no such task")
+            if answer is Cancelled.TOO_LATE:
+                return Outcome("fail", detail=f"409 the task has ended: {task.status}")
+            return Outcome("ok" if answer is Cancelled.DONE else "info", id=task.id, state=task.status)

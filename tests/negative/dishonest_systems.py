@@ -1,0 +1,92 @@
+"""Systems and scenarios that cheat: each does or says one thing that the lab must not pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from chaos.environment import ProcessSpec, Services
+from chaos.faults import KillProcess, PauseProcess
+from scenarios.contract.system import Account, Client, Handlers, Operation, Outcome, Submit
+from scenarios.experiment.scenario import AtStart, EffectAccepted, Effects, Scenario, Strike, Workload
+from scenarios.judging.guarantees import Guarantee
+from scenarios.systems.reference.plugin import Reference
+
+WORKLOAD = Workload(tasks=12, rate_per_s=40)
+
+
+def _scenario(name: str, workload: Workload, *strikes: Strike) -> Scenario:
+    return Scenario(name, "A test of the lab itself.", workload, strikes, (Guarantee.NO_LOST_TASK,))
+
+
+never_reached = _scenario("never_reached", WORKLOAD, Strike(KillProcess(), when=EffectAccepted(nth=10_000)))
+killed_once = _scenario("killed_once", WORKLOAD, Strike(KillProcess(), when=EffectAccepted(nth=4), lasts_s=0.2))
+worker_killed = _scenario("worker_killed", WORKLOAD, Strike(KillProcess("worker"), when=Effects(2), lasts_s=0.2))
+worker_paused = _scenario("worker_paused", WORKLOAD, Strike(PauseProcess("worker"), when=Effects(2), lasts_s=0.2))
+no_work = _scenario("no_work", Workload(tasks=0, rate_per_s=1.0), Strike(KillProcess("embedded"), when=AtStart()))
+
+
+class SwallowingClient:
+    """Says ok to every third submission and throws it away."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._count = 0
+
+    def invoke(self, operation: Operation) -> Outcome:
+        if isinstance(operation, Submit) and operation.task != "warm-up":
+            self._count += 1
+            if self._count % 3 == 0:
+                return Outcome("ok", id=f"nothing-{operation.task}")
+        return self._client.invoke(operation)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Swallower(Reference):
+    """Acknowledges what it never stores."""
+
+    name: str = "swallower"
+
+    def client(self, services: Services) -> Client:
+        return SwallowingClient(Reference.client(self, services))
+
+
+@dataclass(frozen=True, slots=True)
+class Boaster(Swallower):
+    """Acknowledges what it never stores, and lists it as done."""
+
+    name: str = "boaster"
+
+    def account(self, services: Services) -> Account:
+        account = Reference.account(self, services)
+        everything = tuple(sorted({*(account.done or ()), *(f"task-{number:04d}" for number in range(1, 13))}))
+        return Account(done=everything, dead=(), cancelled=(), expired=(), pending=())
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker(Reference):
+    """Cannot say what became of its tasks: its plug-in has a bug."""
+
+    name: str = "breaker"
+
+    def account(self, services: Services) -> Account:
+        raise KeyError("no such table")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoy(Reference):
+    """Has a worker that does nothing, beside a process that does everything: faults aimed at the worker hit nobody at work."""
+
+    name: str = "decoy"
+
+    def embedded_processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
+        (everything,) = Reference.embedded_processes(self, services, handlers)
+        idle = ProcessSpec("worker-1", "worker", ["sleep", "1000"], handlers.environment_of("worker-1"))
+        return [idle, replace(everything, also=("api", "relay", "rescuer"))]
+
+
+swallower = Swallower()
+decoy = Decoy()
+breaker = Breaker()
+boaster = Boaster()
