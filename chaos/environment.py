@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from chaos.faults import Fault
+from chaos.injection import Injection
 
 ServiceName = Literal["mysql", "redis", "rabbitmq"]
 SERVICE_NAMES: tuple[ServiceName, ...] = ("mysql", "redis", "rabbitmq")
@@ -129,32 +130,6 @@ class Process(Protocol):
 
     def exit_code(self) -> int | None:
         """How its last incarnation ended (negative: the signal), or None while it runs."""
-
-
-class Injection(Protocol):
-    """One fault on its way through its life: begun, bitten, ended, healed. Every step is proven or raises."""
-
-    target: str
-
-    def begin(self) -> None:
-        """Ask for the fault: at once, or (for a fault that waits for traffic) arm it."""
-
-    def await_bite(self, timeout_s: float) -> str:
-        """Block until the fault is seen to have taken effect; what was seen, in words.
-
-        Raises:
-            FaultDidNotBite: nothing was seen in time.
-        """
-
-    def end(self) -> None:
-        """Lift the fault. Idempotent; safe to call when it never began."""
-
-    def await_healed(self, timeout_s: float) -> None:
-        """Block until the target is seen healthy by a round trip of the lab's own.
-
-        Raises:
-            FaultDidNotHeal: it is not, in time.
-        """
 
 
 class Environment(Protocol):

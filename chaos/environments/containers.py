@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from chaos.deadline import Deadline
-from chaos.environment import SERVICE_NAMES, Injection, ServiceName, Services
+from chaos.environment import SERVICE_NAMES, ServiceName, Services
 from chaos.environments.serving import ServingEnvironment
 from chaos.errors import ChaosError, ServiceUnavailable
-from chaos.faults import FailOverRedis, Fault, name_of
+from chaos.faults import FailOverRedis, Fault
 from chaos.hosting.processes import HostedProcess
+from chaos.injection import Injection
 from chaos.services.container import ContainerService
 from chaos.services.containers import MysqlContainer, RabbitmqContainer, RedisContainer
 from chaos.services.docker_engine import DockerEngine, connect
@@ -88,6 +89,6 @@ class ContainersEnvironment(ServingEnvironment):
     def _service_injection(self, fault: Fault, services: Services, processes: Mapping[str, HostedProcess]) -> Injection:
         if isinstance(fault, FailOverRedis):
             raise ChaosError(
-                f"the environment {self.name!r} cannot do {name_of(fault)}: its Redis has no replica and no Sentinels"
+                f"the environment {self.name!r} cannot do {fault.name}: its Redis has no replica and no Sentinels"
             )
         return super()._service_injection(fault, services, processes)

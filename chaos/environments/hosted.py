@@ -8,11 +8,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
-from chaos.environment import Injection, Process, ProcessSpec, ServiceName, Services
+from chaos.environment import Process, ProcessSpec, ServiceName, Services
 from chaos.errors import ChaosError, WardenLost
-from chaos.faults import FailOverRedis, Fault, KillProcess, KillService, PauseProcess, name_of
+from chaos.faults import FailOverRedis, Fault, KillProcess, KillService, PauseProcess
 from chaos.hosting.processes import HostedProcess, ProcessHost, own
 from chaos.hosting.warden_client import Warden
+from chaos.injection import Injection
 from chaos.injectors.processes import ProcessKill, ProcessPause, resolve
 from chaos.network.conversation import Counters
 from chaos.network.links import Links
@@ -136,7 +137,7 @@ class HostedEnvironment:
         """An injection of a fault that is not one of processes; here, of their links."""
         if isinstance(fault, KillService | FailOverRedis):
             raise ChaosError(
-                f"the environment {self.name!r} cannot do {name_of(fault)}: it runs no service that it could kill"
+                f"the environment {self.name!r} cannot do {fault.name}: it runs no service that it could kill"
             )
         return self._links.injection(fault, services, processes)
 

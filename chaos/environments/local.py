@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from chaos.environment import Injection, Services
+from chaos.environment import Services
 from chaos.environments.serving import ServingEnvironment
 from chaos.faults import FailOverRedis, Fault
 from chaos.hosting.processes import HostedProcess
 from chaos.hosting.warden_client import Warden
+from chaos.injection import Injection
 from chaos.injectors.redis import RedisFailover
 from chaos.ports import PortLease
 from chaos.services.mysql.server import MysqlServer

@@ -8,11 +8,12 @@ from concurrent.futures import wait as wait_for
 from types import MappingProxyType
 
 from chaos.deadline import Deadline
-from chaos.environment import SERVICE_NAMES, Injection, ServiceName, Services
+from chaos.environment import SERVICE_NAMES, ServiceName, Services
 from chaos.environments.hosted import HostedEnvironment
 from chaos.errors import ChaosError
 from chaos.faults import Fault, KillService
 from chaos.hosting.processes import HostedProcess
+from chaos.injection import Injection
 from chaos.injectors.services import ServiceKill
 from chaos.services.service import OwnService
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal
+from chaos.injection import Evidence
 from chaos.network.relay import Link
 from chaos.network.rules import ArmedRule, FreezeAtNthPublish, Rule
 
@@ -27,14 +28,14 @@ class RelayRule:
         """Arm; what is counted is counted from now."""
         self._armed = self._link.arm(self._rule)
 
-    def await_bite(self, timeout_s: float) -> str:
+    def await_bite(self, timeout_s: float) -> Evidence:
         """See the rule fire. May be called again after it raised: the rule stays armed."""
         assert self._armed is not None, "a fault bites after it has begun"
         firing = self._armed.await_firing(timeout_s)
         if firing is None:
             why = f"it waits for number {self._rule.nth}, and has seen {self._armed.seen}"
             raise FaultDidNotBite(self._fault, self.target, why)
-        return str(firing)
+        return Evidence(str(firing))
 
     def end(self) -> None:
         """Disarm; cut what is frozen, and let new connections through."""

@@ -9,7 +9,8 @@ import psutil
 from chaos.deadline import Deadline, wait
 from chaos.environment import Process
 from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal
-from chaos.faults import NAMES, DegradeNetwork
+from chaos.faults import DegradeNetwork
+from chaos.injection import Evidence
 from chaos.network.toxiproxy import Toxic, Toxiproxy
 from chaos.services.exchange import Exchange
 
@@ -70,17 +71,15 @@ class NetworkDegradation:
         self._begun = True
         deadline = Deadline.after(USE_TIMEOUT_S)
         if problem := wait(lambda: missing_use(self._process.pid, self._port), deadline, every_s=LOOK_S):
-            raise FaultDidNotBite(NAMES[DegradeNetwork], self.target, problem)
+            raise FaultDidNotBite(DegradeNetwork.name, self.target, problem)
         try:
             self._existing = self._connect(self._timeout_s)
             self._existing.ask()
         except OSError as error:
-            raise FaultDidNotBite(
-                NAMES[DegradeNetwork], self.target, f"the way was not clean before: {error}"
-            ) from error
+            raise FaultDidNotBite(DegradeNetwork.name, self.target, f"the way was not clean before: {error}") from error
         self._proxy.degrade(self._fault)
 
-    def await_bite(self, timeout_s: float) -> str:
+    def await_bite(self, timeout_s: float) -> Evidence:
         """See it on the connection opened before, and on a new one."""
         assert self._existing is not None, "a fault bites after it has begun"
         before = self._seen(self._existing)
@@ -93,8 +92,8 @@ class NetworkDegradation:
             new.close()
         for which, (bitten, words) in (("an open", before), ("a new", after)):
             if not bitten:
-                raise FaultDidNotBite(NAMES[DegradeNetwork], self.target, f"on {which} connection: {words}")
-        return f"{self._fault.kind} seen on an open connection ({before[1]}) and on a new one ({after[1]})"
+                raise FaultDidNotBite(DegradeNetwork.name, self.target, f"on {which} connection: {words}")
+        return Evidence(f"{self._fault.kind} seen on an open connection ({before[1]}) and on a new one ({after[1]})")
 
     def end(self) -> None:
         """Take it off."""
@@ -107,7 +106,7 @@ class NetworkDegradation:
     def await_healed(self, timeout_s: float) -> None:
         """See a clean round trip on a new connection."""
         if problem := wait(self._missing_health, Deadline.after(timeout_s)):
-            raise FaultDidNotHeal(NAMES[DegradeNetwork], self.target, problem)
+            raise FaultDidNotHeal(DegradeNetwork.name, self.target, problem)
 
     def _missing_health(self) -> str:
         try:

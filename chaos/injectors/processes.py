@@ -6,8 +6,9 @@ from pathlib import Path
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal
-from chaos.faults import NAMES, KillProcess, PauseProcess
+from chaos.faults import KillProcess, PauseProcess
 from chaos.hosting.processes import HostedProcess, ProcessHost
+from chaos.injection import Evidence
 
 KILL_TIMEOUT_S = 10.0
 SETTLE_S = 0.2
@@ -35,14 +36,14 @@ class ProcessKill:
         self._ward = self._process.ward
         self._killed = self._ward.kill_tree(KILL_TIMEOUT_S)
 
-    def await_bite(self, timeout_s: float) -> str:
+    def await_bite(self, timeout_s: float) -> Evidence:
         """See that signal 9, and nothing else, has ended it."""
         code = self._ward.wait(timeout_s)
         if code != -signal.SIGKILL or self._ward.pid not in self._killed:
             seen = "it still runs" if code is None else f"it had ended by itself, with exit code {code}"
-            raise FaultDidNotBite(NAMES[KillProcess], self.target, seen)
+            raise FaultDidNotBite(KillProcess.name, self.target, seen)
         below = len(self._killed) - 1
-        return f"pid {self._ward.pid} ended by SIGKILL" + (f", {below} descendants with it" if below else "")
+        return Evidence(f"pid {self._ward.pid} ended by SIGKILL" + (f", {below} descendants with it" if below else ""))
 
     def end(self) -> None:
         """Start it again, unless that was done already."""
@@ -57,7 +58,7 @@ class ProcessKill:
         if code is not None:
             words = self._process.ward.log_tail(5)
             raise FaultDidNotHeal(
-                NAMES[KillProcess], self.target, f"started again, it ended with exit code {code}\n{words}"
+                KillProcess.name, self.target, f"started again, it ended with exit code {code}\n{words}"
             )
 
 
@@ -78,12 +79,14 @@ class ProcessPause:
         self._begun = True
         self._ward = self._process.ward
 
-    def await_bite(self, timeout_s: float) -> str:
+    def await_bite(self, timeout_s: float) -> Evidence:
         """See every thread of it and of its descendants stopped, those included that were forked meanwhile."""
         if problem := wait(self._missing, Deadline.after(timeout_s), every_s=0.002):
-            raise FaultDidNotBite(NAMES[PauseProcess], self.target, problem)
+            raise FaultDidNotBite(PauseProcess.name, self.target, problem)
         threads = sum(len(list(_thread_states(pid))) for pid in self._stopped)
-        return f"{len(self._stopped)} processes with {threads} threads are stopped (pid {self._ward.pid} and below)"
+        return Evidence(
+            f"{len(self._stopped)} processes with {threads} threads are stopped (pid {self._ward.pid} and below)"
+        )
 
     def end(self) -> None:
         """See that it is still stopped, and let it go on. What was seen is told by `await_healed`."""
@@ -100,15 +103,15 @@ class ProcessPause:
             FaultDidNotHeal: it is still stopped, or has ended.
         """
         if self._problem:
-            raise FaultDidNotBite(NAMES[PauseProcess], self.target, self._problem)
+            raise FaultDidNotBite(PauseProcess.name, self.target, self._problem)
         if problem := wait(self._still_stopped, Deadline.after(timeout_s)):
-            raise FaultDidNotHeal(NAMES[PauseProcess], self.target, problem)
+            raise FaultDidNotHeal(PauseProcess.name, self.target, problem)
 
     def _missing(self) -> str:
         """Stop all that is there now; done when a second look finds nobody else, and every thread stopped."""
         if self._ward.exit_code is not None:
             raise FaultDidNotBite(
-                NAMES[PauseProcess], self.target, f"it has ended, with exit code {self._ward.exit_code}"
+                PauseProcess.name, self.target, f"it has ended, with exit code {self._ward.exit_code}"
             )
         found = set(self._ward.signal_tree(signal.SIGSTOP))
         new = found - self._stopped
@@ -128,7 +131,7 @@ class ProcessPause:
     def _still_stopped(self) -> str:
         if self._ward.exit_code is not None:
             raise FaultDidNotHeal(
-                NAMES[PauseProcess], self.target, f"it has ended, with exit code {self._ward.exit_code}"
+                PauseProcess.name, self.target, f"it has ended, with exit code {self._ward.exit_code}"
             )
         stopped = [pid for pid in sorted(self._stopped) if set(_thread_states(pid)) & STOPPED]
         return f"threads of {stopped} are still stopped" if stopped else ""

@@ -4,7 +4,8 @@ import time
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
-from chaos.faults import NAMES, FailOverRedis
+from chaos.faults import FailOverRedis
+from chaos.injection import Evidence
 from chaos.ports import LOOPBACK, is_refused
 from chaos.services.redis.server import PRIMARY_NAME, RedisServer, ask_primary, missing_write
 from chaos.services.server import KILL_TIMEOUT_S
@@ -30,12 +31,14 @@ class RedisFailover:
         self._begun_s = time.monotonic()
         self._server.node(self._old).kill_tree(KILL_TIMEOUT_S)
 
-    def await_bite(self, timeout_s: float) -> str:
+    def await_bite(self, timeout_s: float) -> Evidence:
         """See the old primary dead, another one named by most Sentinels, and a write to it."""
         if problem := wait(self._missing_bite, Deadline.after(timeout_s)):
-            raise FaultDidNotBite(NAMES[FailOverRedis], self.target, problem)
+            raise FaultDidNotBite(FailOverRedis.name, self.target, problem)
         took_s = time.monotonic() - self._begun_s
-        return f"primary {LOOPBACK}:{self._old} killed; after {took_s:.1f} s {LOOPBACK}:{self._server.primary_port()} takes writes"
+        return Evidence(
+            f"primary {LOOPBACK}:{self._old} killed; after {took_s:.1f} s {LOOPBACK}:{self._server.primary_port()} takes writes"
+        )
 
     def end(self) -> None:
         """Start the old primary again, as a replica; where no other has taken over, as the primary that it still is."""
@@ -49,7 +52,7 @@ class RedisFailover:
         try:
             self._server.await_ready(Deadline.after(timeout_s))
         except ServiceUnavailable as error:
-            raise FaultDidNotHeal(NAMES[FailOverRedis], self.target, str(error)) from error
+            raise FaultDidNotHeal(FailOverRedis.name, self.target, str(error)) from error
 
     def _missing_bite(self) -> str:
         if not is_refused(LOOPBACK, self._old):

@@ -2,7 +2,8 @@
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
-from chaos.faults import NAMES, KillService
+from chaos.faults import KillService
+from chaos.injection import Evidence
 from chaos.services.service import OwnService
 
 
@@ -21,15 +22,15 @@ class ServiceKill:
         self._begun = True
         self._evidence = self._service.kill()
 
-    def await_bite(self, timeout_s: float) -> str:
+    def await_bite(self, timeout_s: float) -> Evidence:
         """See the processes gone and connections refused."""
         problem = wait(
             lambda: "" if self._service.is_gone() else "its port still takes connections", Deadline.after(timeout_s)
         )
         if problem:
-            raise FaultDidNotBite(NAMES[KillService], self.target, problem)
+            raise FaultDidNotBite(KillService.name, self.target, problem)
         ports = ", ".join(map(str, self._service.data_ports))
-        return f"{self._evidence}; connections to port {ports} are refused"
+        return Evidence(f"{self._evidence}; connections to port {ports} are refused")
 
     def end(self) -> None:
         """Start it again; `await_healed` waits for it."""
@@ -42,6 +43,6 @@ class ServiceKill:
         try:
             self._service.await_ready(Deadline.after(timeout_s))
         except ServiceUnavailable as error:
-            raise FaultDidNotHeal(NAMES[KillService], self.target, str(error)) from error
+            raise FaultDidNotHeal(KillService.name, self.target, str(error)) from error
         if cost := self._service.damage():
-            raise FaultDidNotHeal(NAMES[KillService], self.target, cost)
+            raise FaultDidNotHeal(KillService.name, self.target, cost)

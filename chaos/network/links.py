@@ -8,11 +8,12 @@ from typing import TypeVar
 
 from chaos import binaries
 from chaos.deadline import Deadline
-from chaos.environment import Injection, MysqlAddress, RabbitmqAddress, RedisAddress, Services
+from chaos.environment import MysqlAddress, RabbitmqAddress, RedisAddress, Services
 from chaos.errors import ChaosError
-from chaos.faults import DegradeNetwork, Fault, SwallowAck, WithholdConfirm, name_of
+from chaos.faults import DegradeNetwork, Fault, SwallowAck, WithholdConfirm
 from chaos.hosting.processes import HostedProcess
 from chaos.hosting.warden_client import Warden
+from chaos.injection import Injection
 from chaos.injectors.amqp import RelayRule
 from chaos.injectors.network import NetworkDegradation, NetworkProxy
 from chaos.injectors.processes import resolve
@@ -74,7 +75,7 @@ class Links:
                 return self._rule(fault, resolve(process, processes).spec.name, FreezeAtNthPublish(nth), services)
             case DegradeNetwork(process, service):
                 return self._degradation(fault, resolve(process, processes), service, services)
-        raise ChaosError(f"{name_of(fault)} is no fault of a link")
+        raise ChaosError(f"{fault.name} is no fault of a link")
 
     def counters(self, process: str) -> Counters:
         """What has passed the AMQP link of a process.
@@ -137,10 +138,10 @@ class Links:
         link = self._relayed(process)
         assert services.rabbitmq is not None, "only a broker can have been linked to"
         if rule.nth < 1:
-            raise ChaosError(f"{name_of(fault)} counts from 1, not from {rule.nth}")
+            raise ChaosError(f"{fault.name} counts from 1, not from {rule.nth}")
         host, port = link.side_door
         door = replace(services.rabbitmq, host=host, port=port)
-        return RelayRule(name_of(fault), link, rule, lambda: rabbitmq.missing(door))
+        return RelayRule(fault.name, link, rule, lambda: rabbitmq.missing(door))
 
     def _relayed(self, process: str) -> Link:
         if process not in self._links:

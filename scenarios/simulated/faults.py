@@ -13,7 +13,6 @@ from chaos.faults import (
     PauseProcess,
     SwallowAck,
     WithholdConfirm,
-    name_of,
 )
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.kernel.scheduler import Waiters
@@ -99,7 +98,7 @@ def injection(world: World, fault: Fault, chance: Random) -> Injection:
             return _Withhold(world, _process(world, name), nth)
         case DegradeNetwork(name, service, kind, value):
             return _degraded(world, _process(world, name), service, kind, value)
-    raise CannotStrike(f"the simulated world cannot do {name_of(fault)}")
+    raise CannotStrike(f"the simulated world cannot do {fault.name}")
 
 
 def _process(world: World, name: str) -> SimulatedProcess:

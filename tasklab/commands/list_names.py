@@ -55,9 +55,9 @@ def _systems() -> list[tuple[str, str]]:
 
 
 def _faults() -> list[tuple[str, str]]:
-    from chaos.faults import NAMES
+    from chaos.faults import FAULTS
 
-    return [(name, (kind.__doc__ or "").split("\n")[0]) for kind, name in NAMES.items()]
+    return [(name, (kind.__doc__ or "").split("\n")[0]) for name, kind in FAULTS.items()]
 
 
 def _guarantees() -> list[tuple[str, str]]:

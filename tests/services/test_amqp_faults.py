@@ -87,7 +87,7 @@ def test_exactly_the_nth_ack_is_lost_and_its_task_comes_again(
     injection.begin()
 
     before = consume_until_cut(services.as_seen_by("worker-1").rabbitmq, queue)
-    evidence = injection.await_bite(PATIENCE_S)
+    evidence = injection.await_bite(PATIENCE_S).words
 
     assert before[:5] == [f"t-{number}" for number in range(5)]
     assert evidence.startswith("basic.ack 5 (delivery tag 5) did not pass, its connection was cut; channel 1")
@@ -133,7 +133,9 @@ def test_a_withheld_confirm_leaves_its_message_in_the_queue_and_its_publisher_in
             channel.basic_publish("", queue, json.dumps({"task": f"t-{number}"}).encode())
             confirmed.append(number)
         evidence: list[str] = []
-        healer = threading.Thread(target=lambda: (evidence.append(injection.await_bite(PATIENCE_S)), injection.end()))
+        healer = threading.Thread(
+            target=lambda: (evidence.append(injection.await_bite(PATIENCE_S).words), injection.end())
+        )
         healer.start()
         with pytest.raises(AMQPError):  # cut off when the fault ends, and not a moment before
             channel.basic_publish("", queue, json.dumps({"task": "t-2"}).encode())

@@ -61,7 +61,7 @@ def test_a_degraded_network_is_seen_and_is_clean_again(
     injection = outside.injection(fault, services, {"worker-1": start_user(start_process, services, service)})
 
     injection.begin()
-    evidence = injection.await_bite(PATIENCE_S)
+    evidence = injection.await_bite(PATIENCE_S).words
     injection.end()
     injection.end()
     injection.await_healed(PATIENCE_S)

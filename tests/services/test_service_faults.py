@@ -46,7 +46,7 @@ def test_two_failovers_in_a_row_each_name_another_primary_and_lose_no_replicated
         before = primary_of(services)
         injection = local.injection(FailOverRedis(), services, {})
         injection.begin()
-        evidence = injection.await_bite(PATIENCE_S)
+        evidence = injection.await_bite(PATIENCE_S).words
 
         assert evidence.startswith(f"primary {LOOPBACK}:{before} killed; after ")
         assert is_refused(LOOPBACK, before)

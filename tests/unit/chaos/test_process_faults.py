@@ -68,7 +68,7 @@ def test_a_killed_process_has_ended_by_signal_9_and_runs_again(
     injection = world.injection(KillProcess("worker-1"), services, {"worker-1": process})
 
     injection.begin()
-    evidence = injection.await_bite(PATIENCE_S)
+    evidence = injection.await_bite(PATIENCE_S).words
 
     assert evidence == f"pid {first} ended by SIGKILL"
     assert (process.is_alive(), process.exit_code()) == (False, -signal.SIGKILL)
@@ -88,7 +88,7 @@ def test_a_kill_takes_the_descendants_with_it(world: EmbeddedEnvironment, servic
 
     injection.begin()
 
-    assert injection.await_bite(PATIENCE_S).endswith(f"{len(family)} descendants with it")
+    assert injection.await_bite(PATIENCE_S).words.endswith(f"{len(family)} descendants with it")
     assert not [
         pid for pid in family if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     ]
@@ -135,7 +135,7 @@ def test_a_pause_stops_every_thread_of_a_process_and_its_descendants(
     injection = world.injection(PauseProcess("worker-1"), services, {"worker-1": process})
 
     injection.begin()
-    evidence = injection.await_bite(PATIENCE_S)
+    evidence = injection.await_bite(PATIENCE_S).words
 
     assert evidence == f"{processes} processes with {threads} threads are stopped (pid {process.pid} and below)"
     assert {one.status() for one in family(process)} == {psutil.STATUS_STOPPED}
