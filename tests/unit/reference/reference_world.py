@@ -12,21 +12,23 @@ from sqlalchemy import Engine, select
 
 from reference_impl.adapters.memory import MemoryBroker, MemoryCache
 from reference_impl.adapters.sqlite import sqlite_engine
-from reference_impl.bootstrap import Unobserved, topology
+from reference_impl.components import topology
+from reference_impl.extensions import Observer
 from reference_impl.fast import lock
 from reference_impl.fast.lock import HeldLock
-from reference_impl.loops.lease import HeldClaims
-from reference_impl.loops.lease import take as take_lease
-from reference_impl.loops.relay import Relay
+from reference_impl.loops.claiming import claim_task
+from reference_impl.loops.heartbeat import HeldClaims
+from reference_impl.loops.relay import OutboxRelay
 from reference_impl.loops.rescuer import LOCK, Rescuer, RescuerOptions
 from reference_impl.loops.worker import Worker, WorkerOptions
 from reference_impl.metrics import Metrics
-from reference_impl.ports import Runtime
 from reference_impl.retry import Failure
 from reference_impl.rows import outbox, schema, settlement, store
 from reference_impl.rows.settlement import Settled
 from reference_impl.rows.submission import Submission, submit
 from reference_impl.rows.transactions import read, transact
+from reference_impl.rows.transitions import audit_trail
+from reference_impl.runtime import Runtime
 from reference_impl.settings import Settings
 from reference_impl.task import Claim, Task
 
@@ -132,7 +134,7 @@ class World:
         self.engine.dispose()
 
     def runtime(self, name: str, *, rests: int = 10**9) -> Runtime:
-        return Runtime(name, self.time, self.names, StopsAfter(self.time, rests), Unobserved())
+        return Runtime(name, self.time, self.names, StopsAfter(self.time, rests), Observer())
 
     def submit(self, payload: Mapping[str, object] | None = None, *, key: str | None = None, **fields: Any) -> Task:
         given = {"user_id": "u", "type": "probe", "payload": payload or {}, "key": key or self.names.identifier()}
@@ -151,7 +153,7 @@ class World:
         return claim
 
     def try_to_claim(self, task: Task, worker: str = "worker-1") -> Claim | None:
-        return take_lease(self.runtime(worker), self.engine, task.id, lease_s=self.settings.lease_s)
+        return claim_task(self.runtime(worker), self.engine, task.id, lease_s=self.settings.lease_s)
 
     def succeed(self, claim: Claim, result: Mapping[str, object] | None = None) -> Settled:
         return transact(self.engine, lambda connection: settlement.settle_success(connection, claim, result))
@@ -191,8 +193,10 @@ class World:
             replace(given, **options),
         )
 
-    def relay(self, name: str = "relay-1", *, broker: Any = None, rests: int = 10**9, rows_max: int = 10) -> Relay:
-        return Relay(
+    def relay(
+        self, name: str = "relay-1", *, broker: Any = None, rests: int = 10**9, rows_max: int = 10
+    ) -> OutboxRelay:
+        return OutboxRelay(
             self.runtime(name, rests=rests),
             self.engine,
             broker or self.broker,
@@ -237,7 +241,7 @@ class World:
 
     def trail(self, task: Task) -> list[str]:
         """The states that the task has been in."""
-        rows = read(self.engine, lambda connection: store.transitions(connection, task.id))
+        rows = read(self.engine, lambda connection: audit_trail(connection, task.id))
         assert [row["from_status"] for row in rows] == [None, *[row["to_status"] for row in rows[:-1]]]
         return [row["to_status"] for row in rows]
 

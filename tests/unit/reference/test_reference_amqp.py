@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_impl.adapters import rabbitmq
-from reference_impl.adapters.amqp_connection import AmqpChannel, AmqpConnection, Answers
+from reference_impl.adapters.amqp_connection import AmqpChannel, AmqpConnection, PendingAnswers
 from reference_impl.adapters.rabbitmq import RabbitBroker, _Batch
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable
 from reference_impl.ports import PublishOutcome, Topology
@@ -170,9 +170,9 @@ def test_each_message_has_the_outcome_that_the_broker_gave_it_and_no_other(
 def test_whoever_uses_a_channel_learns_of_a_lost_connection_even_where_the_driver_does_not_say() -> None:
     """A driving thread that broke in the middle of the driver's own work: nobody may go on waiting for messages."""
     connection = AmqpConnection.__new__(AmqpConnection)
-    connection._answers = Answers()
+    connection._answers = PendingAnswers()
     channel = AmqpChannel.__new__(AmqpChannel)
-    channel._answers = Answers()
+    channel._answers = PendingAnswers()
     ended: list[str] = []
     channel._on_end = lambda: ended.append("ended")
     connection._channels = {channel}

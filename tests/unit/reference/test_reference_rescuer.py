@@ -11,8 +11,7 @@ from reference_impl.errors import CacheUnavailable, DatabaseUnavailable
 from reference_impl.fast import lock
 from reference_impl.loops import rescuer
 from reference_impl.loops.rescuer import Rescuer
-from reference_impl.rows import cancellation as control
-from reference_impl.rows import dead_letter, schema
+from reference_impl.rows import cancellation, dead_letter, schema
 from reference_impl.rows.transactions import transact
 from reference_impl.task import Task, TaskState
 from tests.unit.reference.reference_world import SETTINGS, World
@@ -71,7 +70,7 @@ def test_a_silent_attempt_of_a_withdrawn_task_is_cancelled(world: World) -> None
     for _ in range(SETTINGS.attempts_max - 1):
         world.fail(world.claim(task), delay_s=0.0)
     world.claim(task)
-    control.cancel(world.engine, task.id, actor="api")
+    cancellation.cancel(world.engine, task.id, actor="api")
     world.time.pass_(AWAY_S)
 
     world.sweep()
@@ -90,7 +89,7 @@ def test_a_withdrawal_between_the_look_and_the_move_is_not_forgotten(world: Worl
     world.time.pass_(AWAY_S)
     one = world.rescuer()
     seen = transact(world.engine, one._abandoned)
-    control.cancel(world.engine, task.id, actor="api")
+    cancellation.cancel(world.engine, task.id, actor="api")
 
     moved = [transact(world.engine, lambda connection: one.rescue(connection, task)) for task in seen]  # noqa: B023
     world.sweep()
