@@ -14,9 +14,9 @@ ScenarioError
     ├── ExecutorMissing      the executor of simulated worlds is not installed
     └── ExecutorFailed       the executor could not complete a world
 
-Beside the tree are exceptions that never leave this package: whoever calls what raises them makes a finding of them. MalformedEvent
-(events.py), MalformedHistory and MalformedEdn (jepsen/) say what cannot be read, SiftingFailed (engines/sieve.py) that a sieve gave
-up, CannotStrike (simulated/faults.py) that a strike misses. NotARun (reports/) and NoUrls (tasklab/) are of this tree, too.
+Exceptions outside this tree never leave their package, whose callers turn them into findings: MalformedEvent, MalformedHistory and
+MalformedEdn (input that cannot be parsed), SiftingFailed (a prefilter gave up), CannotStrike (a strike has no target). NotARun (reports)
+and NoUrls (tasklab) belong to this tree.
 """
 
 import difflib

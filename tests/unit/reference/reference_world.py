@@ -1,4 +1,4 @@
-"""What the tests of the reference share: a clock that moves only when told, names in order, a database on a file, and who does what."""
+"""Shared by the tests of the reference: a manual clock, sequential names, a SQLite database, and a world whose methods are single steps."""
 
 import sqlite3
 import tempfile
@@ -49,7 +49,7 @@ UNKNOWN = Failure("unknown", "Odd", "")
 
 
 class Time:
-    """The one clock: the database's and every process's. Each look at the database's takes a microsecond."""
+    """One clock for the database and all processes. Each reading of the database's clock takes a microsecond."""
 
     def __init__(self) -> None:
         self.now_us = BEGAN_US
@@ -69,7 +69,7 @@ class Time:
 
 
 class Names:
-    """Chance without any: the middle of every range, names in order."""
+    """Deterministic entropy: the middle of every range, sequential names."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -83,7 +83,7 @@ class Names:
 
 
 class StopsAfter:
-    """Asks to end after so many rests, each of which lets its time pass."""
+    """Requests shutdown after `rests` waits, each of which advances the clock."""
 
     def __init__(self, time: Time, rests: int) -> None:
         self._time = time
@@ -101,7 +101,7 @@ class StopsAfter:
 
 @cache
 def empty_database() -> bytes:
-    """The file of a database with all tables; making them anew for each test would take most of its time."""
+    """The file of a database with all tables; creating them in each test would take most of its time."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "empty.db"
         engine = sqlite_engine(f"sqlite:///{path}", io_timeout_s=5.0)
@@ -111,7 +111,7 @@ def empty_database() -> bytes:
 
 
 class World:
-    """The reference on a SQLite file, without threads: each method is one thing that a client or a process does."""
+    """The reference on a SQLite file, without threads: each method is one step of a client or a process."""
 
     def __init__(self, directory: Path, *, settings: Settings = SETTINGS) -> None:
         self.settings = settings
@@ -127,7 +127,7 @@ class World:
         self.held = HeldClaims()
 
     def open_engine(self) -> Engine:
-        """Another process's way to the same database."""
+        """An engine as of another process, on the same database."""
         return sqlite_engine(self.url, io_timeout_s=5.0, clock_us=self.time.tick_us)
 
     def close(self) -> None:
@@ -266,7 +266,7 @@ class World:
 
 
 class CommitReplies:
-    """Loses the answers to commits: `lose(True)`: the next is committed, `lose(False)`: it is not; nobody is told either way."""
+    """Loses replies to commits: after `lose(True)` the next transaction is committed, after `lose(False)` it is not; both raise."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -1,4 +1,4 @@
-"""Waiting for what somebody else has to mend: again and again, but said once."""
+"""Backoff waits before every retry, and logs an error only when it is new."""
 
 from structlog.testing import capture_logs
 

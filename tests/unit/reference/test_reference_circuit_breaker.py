@@ -79,7 +79,7 @@ def test_a_failure_that_goes_on_is_tried_once_each_time(breaker: CircuitBreaker,
 
 
 def test_while_one_tries_the_others_do_not_wait(breaker: CircuitBreaker, clock: Clock) -> None:
-    """R6: the one who tries waits out a time-out; forty threads of an API would else do so together."""
+    """R6: only the probing call waits for a time-out, not all forty threads of an API."""
     failing = Calls()
     failing.error = OSError("refused")
     with pytest.raises(CacheUnavailable):

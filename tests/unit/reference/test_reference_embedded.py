@@ -111,7 +111,7 @@ def test_a_graceful_end_finishes_what_runs(start: Start) -> None:
 
 
 def test_a_graceful_end_gives_back_what_does_not_finish_in_time(start: Start) -> None:
-    """R30: it is run again by whoever comes next, after its lease has run out."""
+    """R30: the next process runs the task again, after its lease has expired."""
     process = start(drain_s=0.2)
     gate = process.directory / "gate"
     task_id = process.submit("running", gate=gate)

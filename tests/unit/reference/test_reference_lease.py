@@ -41,7 +41,7 @@ def slow(world: World, monkeypatch: pytest.MonkeyPatch, *, before_s: float = 0.0
 def test_a_holder_believes_in_its_lease_for_no_longer_than_the_database_does(
     world: World, monkeypatch: pytest.MonkeyPatch, before_s: float, after_s: float
 ) -> None:
-    """R20: it counts from before it asked."""
+    """R20: the lease counts from before the database was asked."""
     watcher = Watcher()
     task = world.submit()
     asked_s = world.time.monotonic_s()
@@ -58,7 +58,7 @@ def test_a_holder_believes_in_its_lease_for_no_longer_than_the_database_does(
 
 
 def test_a_claim_whose_answer_took_longer_than_the_lease_is_none(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R20: the process was away; whoever sweeps ends it."""
+    """R20: the process was suspended; a sweep rescues the task."""
     watcher = Watcher()
     slow(world, monkeypatch, after_s=10.0)
 
@@ -131,7 +131,7 @@ def test_a_running_attempt_learns_that_its_user_withdrew_the_task(world: World) 
 
 
 def test_a_database_that_is_away_costs_no_beat_after_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R20: the lease goes on running out, the next beat tries again."""
+    """R20: the lease keeps running out; the next heartbeat tries again."""
     troubles = [DatabaseUnavailable("away")]
 
     def sometimes(engine: Any, work: Callable[[Any], Any]) -> Any:

@@ -145,7 +145,7 @@ def is_current(world: World, fence: int, owner: str) -> bool:
 
 
 def test_after_a_newer_fence_was_accepted_no_older_one_is(world: World) -> None:
-    """R7: the protected resource checks, whatever the holders believe."""
+    """R7: the protected resource checks the fence, independently of the holders."""
     world.lead()
 
     answers = [is_current(world, *write) for write in ((1, "a"), (1, "a"), (3, "b"), (2, "c"), (1, "a"), (3, "b"))]

@@ -52,7 +52,7 @@ def test_a_message_that_no_queue_takes_is_returned(broker: MemoryBroker) -> None
 
 
 def test_a_queue_that_was_not_declared_is_unavailable_not_a_crash() -> None:
-    """Whoever asks for the depth before the first worker has declared the queues: /health/ready of a process that starts."""
+    """/health/ready of a starting process may ask for the depth before the first worker has declared the queues."""
     broker = MemoryBroker()
 
     with pytest.raises(BrokerUnavailable):

@@ -229,7 +229,7 @@ def test_two_relays_never_hold_the_same_row(world: World) -> None:
 
 
 def test_a_relay_that_was_away_longer_than_its_claim_takes_nothing_back(world: World) -> None:
-    """R13: giving back is for whoever holds the row; a confirm counts whoever brings it."""
+    """R13: only the holder of a row can release it; a confirm counts from any relay."""
     put(world, count=2)
 
     def claim(name: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""The rescuer puts right what nobody else will, leaves alone what recovered meanwhile, and does not write once another leads."""
+"""The rescuer repairs abandoned tasks, leaves recovered ones alone, and does not write once another process leads."""
 
 from dataclasses import replace
 from typing import Any
@@ -294,7 +294,7 @@ def test_a_leader_whose_fence_is_old_writes_nothing_even_with_nothing_to_mend(wo
 
 
 def test_only_one_of_two_rescuers_leads_and_the_other_takes_over_when_it_ends(world: World) -> None:
-    """R7, R30: a graceful end gives the lock up, so that nobody waits for it to run out."""
+    """R7, R30: a graceful shutdown releases the lock, so that the next leader need not wait for its expiry."""
     swept: list[str] = []
     first = world.rescuer("first", jobs=[lambda _: swept.append("first")], rests=3)
     second = world.rescuer("second", jobs=[lambda _: swept.append("second")], rests=2)

@@ -1,4 +1,4 @@
-"""Settings come from the environment, whole or not at all, and say what is wrong with them."""
+"""Settings come from the environment; invalid ones are refused with a message that names the variable."""
 
 import math
 import string

@@ -1,4 +1,4 @@
-"""How attempts end, whoever comes between: every interleaving of two attempts, a lost reply, the rescuer and a cancellation."""
+"""Settling attempts, in every interleaving of two attempts, a lost reply, the rescuer and a cancellation."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ def interleavings(*programs: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 class Play:
-    """One task, and who does what to it."""
+    """One task, and the steps of its actors."""
 
     def __init__(self, world: World, first: Outcome, second: Outcome) -> None:
         self.world = world
@@ -58,7 +58,7 @@ class Play:
         steps[name]()
 
     def settle(self, who: str, claim: Claim) -> None:
-        """Whoever holds the task has the last word on its attempt; whoever does not changes nothing, and learns what is so."""
+        """The holder of the task decides its outcome; an attempt that is not the holder changes nothing, and learns so."""
         before = self.world.find(self.task)
         holds = before.fence == claim.fence and before.status in HELD
         told = settle(self.world, claim, self.outcomes[who])
@@ -107,7 +107,7 @@ def check(play: Play) -> None:
 def test_no_interleaving_of_two_attempts_and_the_rescuer_breaks_the_life_cycle(
     world: World, first: str, second: str
 ) -> None:
-    """R2, R9, R20: a late failure, a late success or a lost reply never changes what somebody else has decided."""
+    """R2, R9, R20: a late failure, a late success or a lost reply never changes another actor's outcome."""
     told = set()
     for order in interleavings(
         ("first settles", "its reply is lost"), ("lease runs out", "sweep"), ("second claims", "second settles")

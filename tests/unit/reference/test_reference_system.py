@@ -13,7 +13,7 @@ LONG_S = 60.0
 
 
 def test_a_loop_that_breaks_ends_all_the_others_and_is_told_of() -> None:
-    """R30: half a process helps nobody, and a thread has nobody else to tell."""
+    """R30: half a process is of no use, and `join` is the only place that can report a thread's exception."""
     stop = ShutdownEvent()
     ended: list[str] = []
 

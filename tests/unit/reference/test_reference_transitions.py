@@ -22,7 +22,7 @@ def put_in(world: World, task: Task, state: TaskState, **values: Any) -> None:
 
 
 def transitions_of(world: World, task: Task) -> list[tuple[object, ...]]:
-    """The audit rows of the task, but for that of its creation."""
+    """The audit rows of the task, except that of its creation."""
     rows = transact(world.engine, lambda connection: audit_trail(connection, task.id))[1:]
     return [
         tuple(row[name] for name in ("from_status", "to_status", "attempt", "fence", "actor", "at_us")) for row in rows

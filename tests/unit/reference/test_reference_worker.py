@@ -209,7 +209,7 @@ def test_every_attempt_shows_the_same_key_and_a_higher_fence(world: World) -> No
 def test_a_message_waits_with_its_worker_for_a_database_that_is_away(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R10: given back it would come again at once, and after as many times as the delivery limit be buried."""
+    """R10: a returned message would be delivered again at once and, at the delivery limit, be dead-lettered."""
     troubles = [DatabaseUnavailable("away")] * (SETTINGS.delivery_limit + 5)
     claim = worker.claim_task
 
@@ -226,7 +226,7 @@ def test_a_message_waits_with_its_worker_for_a_database_that_is_away(
 
 
 def test_a_claim_whose_commit_is_unknown_is_not_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R2: it may be ours or not; if it is, its lease runs out."""
+    """R2: the claim may have been committed; if so, its lease expires."""
     claim = worker.claim_task
     calls: list[int] = []
 
@@ -365,7 +365,7 @@ def test_a_slot_waits_for_the_broker_and_closes_what_it_opened(world: World) -> 
 
 @pytest.mark.parametrize("why", ["withdrawn", "taken over"])
 def test_a_handler_that_is_told_to_stop_can_leave_off_between_steps(world: World, why: str) -> None:
-    """R16: it learns from the heartbeat that its user has withdrawn the task, or that another attempt has taken over."""
+    """R16: the heartbeat informs the attempt that its user has cancelled the task, or that another attempt has taken over."""
     task = world.submit()
     steps: list[int] = []
 
