@@ -67,7 +67,8 @@ def _guarantees() -> list[tuple[str, str]]:
 
 
 def _mutants() -> list[tuple[str, str]]:
-    from scenarios.systems.mutants.catalogue import find_mutant, mutant_names
+    from scenarios.lookup import mutant_names
+    from scenarios.systems.mutant import find_mutant
 
     return [(name, find_mutant(name).defect) for name in mutant_names()]
 

@@ -12,7 +12,7 @@ from tasklab.commands.story import print_story
 
 if TYPE_CHECKING:
     from scenarios.simulated.search.hunt import Finding, Told
-    from scenarios.systems.mutants.mutant import Mutant
+    from scenarios.systems.mutant import Mutant
 
 SHRINK_S = 15.0
 PACKAGE = "scenarios.systems.mutants"
@@ -31,7 +31,8 @@ def mutants(
     Example: tasklab mutants key_per_attempt
     """
     with explained():
-        from scenarios.systems.mutants.catalogue import find_mutant, mutant_names
+        from scenarios.lookup import mutant_names
+        from scenarios.systems.mutant import find_mutant
 
         say = Progress()
         chosen = [find_mutant(name) for name in names or mutant_names()]

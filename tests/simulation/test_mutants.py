@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.lookup import mutant_names
 from scenarios.simulated.run import simulate
 from scenarios.simulated.search.hunt import hunt, shrink_and_tell
 from scenarios.simulated.search.shrink import broken_promises
 from scenarios.simulated.search.token import read_token
-from scenarios.systems.mutants.catalogue import find_mutant, mutant_names
+from scenarios.systems.mutant import find_mutant
 
 WORLDS_MAX = 3000
 STEPS_MAX = 15

@@ -15,7 +15,6 @@ from scenarios.experiment.plan import Arrival
 from scenarios.experiment.status_reader import StatusReader
 from scenarios.experiment.submissions import Submissions
 from scenarios.lookup import find_system
-from scenarios.systems.mutants.catalogue import find_mutant
 
 SUBMIT = Submit("a", {"task": "a"})
 
@@ -106,7 +105,3 @@ def test_a_claim_that_is_no_promise_is_found_before_anything_is_run(monkeypatch:
 def test_a_name_that_resembles_none_says_where_all_are() -> None:
     with pytest.raises(UnknownName, match="`tasklab list systems` names all"):
         find_system("zzzz")
-
-
-def test_a_mutant_is_found_by_the_name_that_reports_give_it() -> None:
-    assert find_system("key_per_attempt") is find_mutant("key_per_attempt")

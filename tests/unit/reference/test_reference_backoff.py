@@ -1,8 +1,8 @@
-"""Waiting for what somebody else has to mend: again and again, but said once."""
+"""Backoff waits before every retry, and logs an error only when it is new."""
 
 from structlog.testing import capture_logs
 
-from reference_impl.loops.backoff import PATIENCE_S, Waiting
+from reference_impl.loops.backoff import RETRY_DELAY_S, Backoff
 
 
 class Stop:
@@ -20,13 +20,13 @@ class Stop:
 
 
 def test_each_reason_is_said_once_until_it_is_mended_or_another_comes() -> None:
-    waiting = Waiting(Stop(after=99), "waits for the broker")
+    backoff = Backoff(Stop(after=99), "waits for the broker")
 
     with capture_logs() as logs:
         for why in ("refused", "refused", "reset", "refused"):
-            waiting.rest(ConnectionError(why))
-        waiting.is_over()
-        waiting.rest(ConnectionError("refused"))
+            backoff.wait(ConnectionError(why))
+        backoff.reset()
+        backoff.wait(ConnectionError("refused"))
 
     assert [entry["why"] for entry in logs] == ["refused", "reset", "refused", "refused"]
     assert {entry["event"] for entry in logs} == {"waits for the broker"}
@@ -34,8 +34,8 @@ def test_each_reason_is_said_once_until_it_is_mended_or_another_comes() -> None:
 
 def test_it_rests_before_every_try_and_says_when_it_is_time_to_end() -> None:
     stop = Stop(after=2)
-    waiting = Waiting(stop, "waits for the broker")
+    backoff = Backoff(stop, "waits for the broker")
 
-    ends = [waiting.rest(ConnectionError("refused")) for _ in range(2)]
+    ends = [backoff.wait(ConnectionError("refused")) for _ in range(2)]
 
-    assert (ends, stop.rests) == ([False, True], [PATIENCE_S, PATIENCE_S])
+    assert (ends, stop.rests) == ([False, True], [RETRY_DELAY_S, RETRY_DELAY_S])

@@ -1,4 +1,4 @@
-"""Rows move as the life cycle says, each move with its audit row, and the affected-row count says who won."""
+"""A task changes its state by the transitions of the life cycle only, each with its audit row; the affected-row count decides."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from reference_impl.rows import schema, store
-from reference_impl.rows.store import move, moving
 from reference_impl.rows.transactions import transact
-from reference_impl.task import LEGAL_MOVES, Task, TaskState
+from reference_impl.rows.transitions import apply, audit_trail, transition
+from reference_impl.task import TRANSITIONS, Task, TaskState
 from tests.unit.reference.reference_world import World
 
-MOVES = [(before, after) for before in TaskState for after in TaskState if after in LEGAL_MOVES[before]]
+LEGAL = [(before, after) for before in TaskState for after in TaskState if after in TRANSITIONS[before]]
 
 
 def put_in(world: World, task: Task, state: TaskState, **values: Any) -> None:
@@ -21,36 +21,36 @@ def put_in(world: World, task: Task, state: TaskState, **values: Any) -> None:
         connection.execute(schema.tasks.update().where(schema.tasks.c.id == task.id).values(status=state, **values))
 
 
-def moves_of(world: World, task: Task) -> list[tuple[object, ...]]:
-    """The audit rows of the task, but for that of its creation."""
-    rows = transact(world.engine, lambda connection: store.transitions(connection, task.id))[1:]
+def transitions_of(world: World, task: Task) -> list[tuple[object, ...]]:
+    """The audit rows of the task, except that of its creation."""
+    rows = transact(world.engine, lambda connection: audit_trail(connection, task.id))[1:]
     return [
         tuple(row[name] for name in ("from_status", "to_status", "attempt", "fence", "actor", "at_us")) for row in rows
     ]
 
 
-@pytest.mark.parametrize(("before", "after"), MOVES)
-def test_a_move_happens_from_its_own_state_and_writes_its_audit_row_or_nothing_happens(
+@pytest.mark.parametrize(("before", "after"), LEGAL)
+def test_a_transition_happens_from_its_own_state_and_writes_its_audit_row_or_nothing_happens(
     world: World, before: TaskState, after: TaskState
 ) -> None:
     """R2: what a late or doubled actor tries finds row count zero."""
-    kind = moving(before, after)
+    step = transition(before, after)
     for state in TaskState:
         task = world.submit()
         put_in(world, task, state, attempt=7, fence=9)
 
-        moved = transact(world.engine, lambda connection: move(connection, kind, task.id, actor="me"))  # noqa: B023
+        moved = transact(world.engine, lambda connection: apply(connection, step, task.id, actor="me"))  # noqa: B023
 
         row = world.find(task)
         assert moved == (state is before)
         assert row.status == (after if moved else state)
-        assert moves_of(world, task) == ([(before, after, 7, 9, "me", row.updated_us)] if moved else [])
+        assert transitions_of(world, task) == ([(before, after, 7, 9, "me", row.updated_us)] if moved else [])
 
 
-def test_a_move_of_a_task_that_is_not_there_is_none(world: World) -> None:
-    kind = moving(TaskState.ACCEPTED, TaskState.CANCELLED)
+def test_a_transition_of_a_task_that_is_not_there_is_none(world: World) -> None:
+    step = transition(TaskState.ACCEPTED, TaskState.CANCELLED)
 
-    assert not transact(world.engine, lambda connection: move(connection, kind, "nobody", actor="me"))
+    assert not transact(world.engine, lambda connection: apply(connection, step, "nobody", actor="me"))
 
 
 @pytest.mark.parametrize("state", list(TaskState))
@@ -162,7 +162,7 @@ def test_the_trail_is_read_in_the_order_in_which_it_was_written(world: World) ->
     world.time.pass_(0.001)
     world.succeed(world.claim(task, "worker-2"))
 
-    rows = transact(world.engine, lambda connection: store.transitions(connection, task.id))
+    rows = transact(world.engine, lambda connection: audit_trail(connection, task.id))
 
     assert [(row["to_status"], row["actor"], row["attempt"], row["fence"]) for row in rows] == [
         ("ACCEPTED", "api", 0, 0),
@@ -175,12 +175,12 @@ def test_the_trail_is_read_in_the_order_in_which_it_was_written(world: World) ->
     assert instants == sorted(instants)
 
 
-def test_a_transaction_that_fails_leaves_neither_the_move_nor_its_audit_row(world: World) -> None:
+def test_a_transaction_that_fails_leaves_neither_the_transition_nor_its_audit_row(world: World) -> None:
     """R2: both or neither."""
     task = world.submit()
 
     def work(connection: Any) -> None:
-        assert move(connection, moving(TaskState.ACCEPTED, TaskState.CANCELLED), task.id, actor="me")
+        assert apply(connection, transition(TaskState.ACCEPTED, TaskState.CANCELLED), task.id, actor="me")
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
