@@ -12,7 +12,7 @@ from chaos.environment import Process, ProcessSpec, ServiceName, Services
 from chaos.errors import ChaosError, WardenLost
 from chaos.faults import FailOverRedis, Fault, KillProcess, KillService, PauseProcess
 from chaos.hosting.processes import HostedProcess, ProcessHost, own
-from chaos.hosting.warden_client import Warden
+from chaos.hosting.warden_client import WardenClient
 from chaos.injection import Injection
 from chaos.injectors.processes import ProcessKill, ProcessPause, resolve
 from chaos.network.conversation import Counters
@@ -32,7 +32,7 @@ class HostedEnvironment:
     def __init__(self) -> None:
         self._ports = PortLease()
         self._http_ports: dict[str, int] = {}
-        self._opened: tuple[Warden, ProcessHost, Links] | None = None
+        self._opened: tuple[WardenClient, ProcessHost, Links] | None = None
 
     def __enter__(self) -> Self:
         """Start the warden, then the services.
@@ -41,7 +41,7 @@ class HostedEnvironment:
             ServiceUnavailable: one is missing or did not come up; nothing is left running.
         """
         assert self._opened is None, "an environment is entered once"
-        warden = Warden(Path(tempfile.mkdtemp(prefix="tasklab-")).resolve())
+        warden = WardenClient(Path(tempfile.mkdtemp(prefix="tasklab-")).resolve())
         self._opened = warden, ProcessHost(warden), Links(warden, warden.directory, self._ports)
         try:
             self._start_services()
@@ -142,7 +142,7 @@ class HostedEnvironment:
         return self._links.injection(fault, services, processes)
 
     @property
-    def _warden(self) -> Warden:
+    def _warden(self) -> WardenClient:
         assert self._opened is not None, "an environment is used inside `with`"
         return self._opened[0]
 

@@ -7,7 +7,7 @@ from chaos.environment import Services
 from chaos.environments.serving import ServingEnvironment
 from chaos.faults import FailOverRedis, Fault
 from chaos.hosting.processes import HostedProcess
-from chaos.hosting.warden_client import Warden
+from chaos.hosting.warden_client import WardenClient
 from chaos.injection import Injection
 from chaos.injectors.redis import RedisFailover
 from chaos.ports import PortLease
@@ -16,7 +16,7 @@ from chaos.services.rabbitmq.server import RabbitmqServer
 from chaos.services.redis.server import RedisServer
 from chaos.services.service import OwnService
 
-SERVERS: Mapping[str, Callable[[Warden, Path, PortLease], OwnService]] = {
+SERVERS: Mapping[str, Callable[[WardenClient, Path, PortLease], OwnService]] = {
     "mysql": MysqlServer,
     "redis": RedisServer,
     "rabbitmq": RabbitmqServer,

@@ -1,8 +1,8 @@
 """The lab's end of the warden: asks it to start and to signal processes, and hears of their ends.
 
-One JSON object a line. Requests: `{"id", "do": "spawn", "argv", "env", "cwd", "log"}` (the id is the ward's number from then on) and
-`{"id", "do": "signal", "ward", "signal", "tree"}`. Answers: `{"id", "pid"}`, `{"id", "pids"}` or `{"id", "error"}`. News, at any
-time: `{"ended": ward, "code"}`.
+One JSON object a line. Requests: `{"id", "do": "spawn", "argv", "env", "cwd", "log"}` (the id is the child's number from then on) and
+`{"id", "do": "signal", "child", "signal", "tree"}`. Answers: `{"id", "pid"}`, `{"id", "pids"}` or `{"id", "error"}`. News, at any
+time: `{"ended": child, "code"}`.
 """
 
 import itertools
@@ -29,10 +29,10 @@ RECEIVE_BYTES = 1 << 16
 _SCRIPT = Path(__file__).with_name("warden.py")
 
 
-class Ward:
+class ChildProcess:
     """One process in the warden's care, by a handle that no later process can inherit."""
 
-    def __init__(self, warden: "Warden", number: int, name: str, log: Path) -> None:
+    def __init__(self, warden: "WardenClient", number: int, name: str, log: Path) -> None:
         self.name = name
         self.log = log
         self.pid = 0
@@ -86,7 +86,7 @@ class Ward:
         self._ended.set()
 
 
-class Warden:
+class WardenClient:
     """A running warden and the processes in its care. Thread-safe.
 
     `directory` is the lab's own directory: it is removed with the warden.
@@ -96,7 +96,7 @@ class Warden:
         self.directory = directory
         self._numbers = itertools.count(1)
         self._answers: dict[int, Future[dict[str, Any]]] = {}
-        self._wards: dict[int, Ward] = {}
+        self._children: dict[int, ChildProcess] = {}
         self._lock = threading.Lock()
         self._closing = False
         self._lost = threading.Event()
@@ -121,7 +121,7 @@ class Warden:
         log: Path,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-    ) -> Ward:
+    ) -> ChildProcess:
         """Start a process that cannot outlive the lab. `env` is all of its environment (default: the lab's); output is appended to `log`.
 
         Raises:
@@ -129,8 +129,8 @@ class Warden:
             WardenLost: the warden is gone.
         """
         number = next(self._numbers)
-        ward = Ward(self, number, name, log)
-        self._wards[number] = ward  # before it is asked for: the news of its end may be faster than we are
+        child = ChildProcess(self, number, name, log)
+        self._children[number] = child  # before it is asked for: the news of its end may be faster than we are
         environment = dict(os.environ if env is None else env)
         request = {
             "do": "spawn",
@@ -141,14 +141,14 @@ class Warden:
         }
         answer = self._ask(number, request)
         if "error" in answer:
-            del self._wards[number]
+            del self._children[number]
             raise ProcessFailed(name, f"could not be started: {answer['error']}")
-        ward.pid = answer["pid"]
-        return ward
+        child.pid = answer["pid"]
+        return child
 
-    def request_signal(self, ward: int, number: int, *, tree: bool) -> list[int]:
-        """See `Ward.signal` and `Ward.signal_tree`."""
-        answer = self._ask(next(self._numbers), {"do": "signal", "ward": ward, "signal": int(number), "tree": tree})
+    def request_signal(self, child: int, number: int, *, tree: bool) -> list[int]:
+        """See `ChildProcess.signal` and `ChildProcess.signal_tree`."""
+        answer = self._ask(next(self._numbers), {"do": "signal", "child": child, "signal": int(number), "tree": tree})
         return list(answer["pids"])
 
     def close(self) -> None:
@@ -196,7 +196,7 @@ class Warden:
 
     def _hear(self, news: dict[str, Any]) -> None:
         if "ended" in news:
-            self._wards.pop(news["ended"]).mark_ended(news["code"])
+            self._children.pop(news["ended"]).mark_ended(news["code"])
         else:
             self._answers.pop(news["id"]).set_result(news)
 
@@ -205,8 +205,8 @@ class Warden:
             self._lost.set()
         for answer in list(self._answers.values()):
             answer.set_exception(WardenLost())
-        for ward in list(self._wards.values()):
-            ward.mark_ended(-signal.SIGKILL)
+        for child in list(self._children.values()):
+            child.mark_ended(-signal.SIGKILL)
         if not self._closing:
             shutil.rmtree(self.directory, ignore_errors=True)
 

@@ -11,8 +11,8 @@ from chaos.environment import Process
 from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal
 from chaos.faults import DegradeNetwork
 from chaos.injection import Evidence
-from chaos.network.toxiproxy import Toxic, Toxiproxy
 from chaos.services.exchange import Exchange
+from chaos.services.toxiproxy.client import Toxic, Toxiproxy
 
 SILENCE_S = 0.7
 """How long nothing has to come for a connection to count as a black hole's."""

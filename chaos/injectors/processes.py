@@ -25,7 +25,7 @@ class ProcessKill:
         self.target = process.spec.name
         self._host = host
         self._process = process
-        self._ward = process.ward
+        self._child = process.child
         self._killed: list[int] = []
         self._begun = False
         self._ended = False
@@ -33,17 +33,17 @@ class ProcessKill:
     def begin(self) -> None:
         """Kill."""
         self._begun = True
-        self._ward = self._process.ward
-        self._killed = self._ward.kill_tree(KILL_TIMEOUT_S)
+        self._child = self._process.child
+        self._killed = self._child.kill_tree(KILL_TIMEOUT_S)
 
     def await_bite(self, timeout_s: float) -> Evidence:
         """See that signal 9, and nothing else, has ended it."""
-        code = self._ward.wait(timeout_s)
-        if code != -signal.SIGKILL or self._ward.pid not in self._killed:
+        code = self._child.wait(timeout_s)
+        if code != -signal.SIGKILL or self._child.pid not in self._killed:
             seen = "it still runs" if code is None else f"it had ended by itself, with exit code {code}"
             raise FaultDidNotBite(KillProcess.name, self.target, seen)
         below = len(self._killed) - 1
-        return Evidence(f"pid {self._ward.pid} ended by SIGKILL" + (f", {below} descendants with it" if below else ""))
+        return Evidence(f"pid {self._child.pid} ended by SIGKILL" + (f", {below} descendants with it" if below else ""))
 
     def end(self) -> None:
         """Start it again, unless that was done already."""
@@ -54,9 +54,9 @@ class ProcessKill:
 
     def await_healed(self, timeout_s: float) -> None:
         """See that the new incarnation stays alive for a moment."""
-        code = self._process.ward.wait(min(SETTLE_S, timeout_s))
+        code = self._process.child.wait(min(SETTLE_S, timeout_s))
         if code is not None:
-            words = self._process.ward.log_tail(5)
+            words = self._process.child.log_tail(5)
             raise FaultDidNotHeal(
                 KillProcess.name, self.target, f"started again, it ended with exit code {code}\n{words}"
             )
@@ -68,7 +68,7 @@ class ProcessPause:
     def __init__(self, process: HostedProcess) -> None:
         self.target = process.spec.name
         self._process = process
-        self._ward = process.ward
+        self._child = process.child
         self._stopped: set[int] = set()
         self._problem = ""
         self._begun = False
@@ -77,7 +77,7 @@ class ProcessPause:
     def begin(self) -> None:
         """Stop."""
         self._begun = True
-        self._ward = self._process.ward
+        self._child = self._process.child
 
     def await_bite(self, timeout_s: float) -> Evidence:
         """See every thread of it and of its descendants stopped, those included that were forked meanwhile."""
@@ -85,7 +85,7 @@ class ProcessPause:
             raise FaultDidNotBite(PauseProcess.name, self.target, problem)
         threads = sum(len(list(_thread_states(pid))) for pid in self._stopped)
         return Evidence(
-            f"{len(self._stopped)} processes with {threads} threads are stopped (pid {self._ward.pid} and below)"
+            f"{len(self._stopped)} processes with {threads} threads are stopped (pid {self._child.pid} and below)"
         )
 
     def end(self) -> None:
@@ -93,7 +93,7 @@ class ProcessPause:
         if self._begun and not self._ended:
             self._ended = True
             self._problem = self._running_again()
-            self._ward.signal_tree(signal.SIGCONT)
+            self._child.signal_tree(signal.SIGCONT)
 
     def await_healed(self, timeout_s: float) -> None:
         """See every thread of it and of its descendants go on.
@@ -109,11 +109,11 @@ class ProcessPause:
 
     def _missing(self) -> str:
         """Stop all that is there now; done when a second look finds nobody else, and every thread stopped."""
-        if self._ward.exit_code is not None:
+        if self._child.exit_code is not None:
             raise FaultDidNotBite(
-                PauseProcess.name, self.target, f"it has ended, with exit code {self._ward.exit_code}"
+                PauseProcess.name, self.target, f"it has ended, with exit code {self._child.exit_code}"
             )
-        found = set(self._ward.signal_tree(signal.SIGSTOP))
+        found = set(self._child.signal_tree(signal.SIGSTOP))
         new = found - self._stopped
         self._stopped = found
         return f"processes {sorted(new)} are just being stopped" if new else self._running()
@@ -123,15 +123,15 @@ class ProcessPause:
         return f"threads of {running} still run" if running else ""
 
     def _running_again(self) -> str:
-        if self._ward.exit_code is not None:
-            return f"it ended during the pause, with exit code {self._ward.exit_code}"
+        if self._child.exit_code is not None:
+            return f"it ended during the pause, with exit code {self._child.exit_code}"
         running = self._running()
         return f"{running}: somebody has resumed it" if running and self._stopped else ""
 
     def _still_stopped(self) -> str:
-        if self._ward.exit_code is not None:
+        if self._child.exit_code is not None:
             raise FaultDidNotHeal(
-                PauseProcess.name, self.target, f"it has ended, with exit code {self._ward.exit_code}"
+                PauseProcess.name, self.target, f"it has ended, with exit code {self._child.exit_code}"
             )
         stopped = [pid for pid in sorted(self._stopped) if set(_thread_states(pid)) & STOPPED]
         return f"threads of {stopped} are still stopped" if stopped else ""

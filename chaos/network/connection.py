@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Protocol
 
 from chaos.network.conversation import AckSent, Conversation, Counters, Published
-from chaos.network.frames import Frame, Splitter
 from chaos.network.rules import ArmedRule, Firing, FreezeAtNthPublish, SwallowNthAck
+from chaos.services.rabbitmq.frames import Frame, Splitter
 
 RECEIVE_BYTES = 1 << 16
 PENDING_MAX_BYTES = 1 << 20
@@ -32,7 +32,7 @@ class Way(Protocol):
     def freeze(self) -> None:
         """Let nothing pass any more, on any connection."""
 
-    def forget(self, connection: "Connection") -> None:
+    def forget(self, connection: "RelayedConnection") -> None:
         """The connection is over."""
 
 
@@ -56,7 +56,7 @@ class Side:
                 del self.pending[: self.socket.send(self.pending)]
 
 
-class Connection:
+class RelayedConnection:
     """Relays between one client and the broker. All methods run on the relay's thread."""
 
     def __init__(self, link: Way, watch: Watch, client: socket.socket, *, counts: bool) -> None:

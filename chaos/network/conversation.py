@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from chaos.network.frames import (
+from chaos.services.rabbitmq.frames import (
     ACK,
     BODY,
     CHANNEL_OPEN,

@@ -12,7 +12,7 @@ from chaos.environment import MysqlAddress, RabbitmqAddress, RedisAddress, Servi
 from chaos.errors import ChaosError
 from chaos.faults import DegradeNetwork, Fault, SwallowAck, WithholdConfirm
 from chaos.hosting.processes import HostedProcess
-from chaos.hosting.warden_client import Warden
+from chaos.hosting.warden_client import WardenClient
 from chaos.injection import Injection
 from chaos.injectors.amqp import RelayRule
 from chaos.injectors.network import NetworkDegradation, NetworkProxy
@@ -23,7 +23,7 @@ from chaos.network.rules import FreezeAtNthPublish, Rule, SwallowNthAck
 from chaos.ports import LOOPBACK, PortLease
 from chaos.services.exchange import open_exchange
 from chaos.services.rabbitmq import server as rabbitmq
-from chaos.services.toxiproxy import ToxiproxyServer
+from chaos.services.toxiproxy.server import ToxiproxyServer
 
 START_TIMEOUT_S = 20.0
 
@@ -41,7 +41,7 @@ class Links:
     that they give leads past any proxy.
     """
 
-    def __init__(self, warden: Warden, directory: Path, ports: PortLease) -> None:
+    def __init__(self, warden: WardenClient, directory: Path, ports: PortLease) -> None:
         self._warden = warden
         self._directory = directory
         self._ports = ports

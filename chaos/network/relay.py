@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from chaos.network.connection import Connection
+from chaos.network.connection import RelayedConnection
 from chaos.network.conversation import Counters
 from chaos.network.rules import ArmedRule, Rule
 from chaos.ports import LOOPBACK
@@ -116,7 +116,7 @@ class Link:
         self.counted = Counters()
         self.is_frozen = False
         self._relay = relay
-        self._connections: set[Connection] = set()
+        self._connections: set[RelayedConnection] = set()
         self._listeners = [_listen(self.address), _listen(self.side_door)]
         for listener, counts in zip(self._listeners, (True, False), strict=True):
             relay.watch(listener, selectors.EVENT_READ, self._accepts(listener, counts))
@@ -158,7 +158,7 @@ class Link:
         for connection in self._connections:
             connection.update()
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: RelayedConnection) -> None:
         """A connection is over. On the relay's thread only."""
         self._connections.discard(connection)
 
@@ -186,7 +186,7 @@ class Link:
                 client, _address = listener.accept()
                 if counts:
                     self.counted.connections += 1
-                connection = Connection(self, self._relay.watch, client, counts=counts)
+                connection = RelayedConnection(self, self._relay.watch, client, counts=counts)
                 self._connections.add(connection)
                 connection.start()
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import ServiceUnavailable, WardenLost
-from chaos.hosting.warden_client import Ward, Warden
+from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease, is_free, is_refused
 
 START_TRIES = 3
@@ -22,7 +22,7 @@ class Server(ABC):
     name: ClassVar[str]
     ports_needed: ClassVar[int]
 
-    def __init__(self, warden: Warden, directory: Path, leases: PortLease) -> None:
+    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
         self.directory = directory / self.name
         self.ports: tuple[int, ...] = ()
         self._warden = warden
@@ -38,12 +38,12 @@ class Server(ABC):
 
     @property
     @abstractmethod
-    def wards(self) -> Sequence[Ward]:
+    def children(self) -> Sequence[ChildProcess]:
         """The processes that have to run for the service to be well."""
 
     @property
     @abstractmethod
-    def data_wards(self) -> Sequence[Ward]:
+    def data_children(self) -> Sequence[ChildProcess]:
         """Those that hold the data: `kill` kills these."""
 
     @property
@@ -87,12 +87,14 @@ class Server(ABC):
         """
         problem = wait(self._missing_or_dead, deadline)
         if problem:
-            words = "\n".join(f"[{ward.name}] {line}" for ward in self.wards for line in ward.log_tail(8).splitlines())
+            words = "\n".join(
+                f"[{child.name}] {line}" for child in self.children for line in child.log_tail(8).splitlines()
+            )
             raise ServiceUnavailable(self.name, f"not ready after {deadline.timeout_s:g} s: {problem}", words)
 
     def kill(self) -> str:
         """SIGKILL to the processes that hold the data, and all their descendants; what was killed, in words."""
-        pids = [pid for ward in self.data_wards for pid in ward.kill_tree(KILL_TIMEOUT_S)]
+        pids = [pid for child in self.data_children for pid in child.kill_tree(KILL_TIMEOUT_S)]
         return f"{self.name}: killed {len(pids)} processes ({', '.join(map(str, pids))})"
 
     def respawn(self) -> None:
@@ -105,20 +107,20 @@ class Server(ABC):
 
     def is_gone(self) -> bool:
         """Whether the processes that hold the data have ended and connections to them are refused."""
-        ended = all(ward.exit_code is not None for ward in self.data_wards)
+        ended = all(child.exit_code is not None for child in self.data_children)
         return ended and all(is_refused(LOOPBACK, port) for port in self.data_ports)
 
     def kill_all(self) -> None:
         """SIGKILL to everything of it."""
-        for ward in self.wards:
-            ward.kill_tree(KILL_TIMEOUT_S)
+        for child in self.children:
+            child.kill_tree(KILL_TIMEOUT_S)
 
     def _missing_or_dead(self) -> str:
         if self._warden.is_lost:
             raise WardenLost
-        for ward in self.wards:
-            if ward.exit_code is not None:
+        for child in self.children:
+            if child.exit_code is not None:
                 raise ServiceUnavailable(
-                    self.name, f"{ward.name} ended with exit code {ward.exit_code}", ward.log_tail()
+                    self.name, f"{child.name} ended with exit code {child.exit_code}", child.log_tail()
                 )
         return self.missing()

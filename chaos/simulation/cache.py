@@ -91,7 +91,7 @@ class CacheServer(Service):
                 self._replica[key] = entry
 
 
-class CacheWords(Protocol):
+class CacheErrorFactory(Protocol):
     """What a system calls the cache's failure."""
 
     def cache_unavailable(self, why: str) -> Exception:
@@ -101,10 +101,10 @@ class CacheWords(Protocol):
 class SimulatedCache:
     """The port: each named operation is one round trip, and atomic."""
 
-    def __init__(self, server: CacheServer, line: Line, words: CacheWords, *, patience_ns: int) -> None:
+    def __init__(self, server: CacheServer, line: Line, errors: CacheErrorFactory, *, patience_ns: int) -> None:
         self._server = server
         self._line = line
-        self._words = words
+        self._errors = errors
         self._patience_ns = patience_ns
 
     def write_progress(self, task_id: str, fields: Mapping[str, str | int], *, expiry_s: float) -> None:
@@ -184,7 +184,7 @@ class SimulatedCache:
         try:
             return self._line.ask(what, act, patience_ns=self._patience_ns)
         except LineCut as cut:
-            raise self._words.cache_unavailable(cut.how) from cut
+            raise self._errors.cache_unavailable(cut.how) from cut
 
 
 def _ms(seconds: float) -> int:

@@ -8,10 +8,10 @@ from typing import Protocol, TypeVar
 from sqlalchemy import Engine
 
 from chaos.simulation.broker.broker import BrokerServer
-from chaos.simulation.broker.client import BrokerWords, SimulatedBroker
-from chaos.simulation.cache import CacheServer, CacheWords, SimulatedCache
+from chaos.simulation.broker.client import BrokerErrorFactory, SimulatedBroker
+from chaos.simulation.cache import CacheErrorFactory, CacheServer, SimulatedCache
 from chaos.simulation.database.database import DatabaseServer
-from chaos.simulation.database.driver import Connection
+from chaos.simulation.database.driver import DatabaseConnection
 from chaos.simulation.database.pool import simulated_engine
 from chaos.simulation.database.statements import Tables
 from chaos.simulation.kernel.clock import EPOCH_NS, NeverStops, SimulatedClock, Skew, ns
@@ -19,17 +19,17 @@ from chaos.simulation.kernel.entropy import SimulatedEntropy
 from chaos.simulation.kernel.scheduler import Fiber, Life, Scheduler, Waiters
 from chaos.simulation.kernel.trace import Trace
 from chaos.simulation.network.delays import Delays
-from chaos.simulation.network.mishaps import Cut, Mishap
-from chaos.simulation.network.network import Line, LineCut, Network, Service, Strike
+from chaos.simulation.network.failpoints import CallFault, Cut
+from chaos.simulation.network.network import Apply, Line, LineCut, Network, Service
 
 T = TypeVar("T")
 
-_NONE: Mapping[int, Mishap] = {}
+_NONE: Mapping[int, CallFault] = {}
 
 Loop = tuple[str, Callable[[], object]]
 
 
-class Words(BrokerWords, CacheWords, Protocol):
+class ErrorFactory(BrokerErrorFactory, CacheErrorFactory, Protocol):
     """The errors and answers of the system under test, which its plug-in knows and this package does not."""
 
 
@@ -43,7 +43,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Seams:
+class Ports:
     """What one incarnation of a process is given of the world, in place of drivers, threads and clocks."""
 
     name: str
@@ -57,11 +57,11 @@ class Seams:
 
 @dataclass(frozen=True, slots=True)
 class ProcessPlan:
-    """A process to be: `enter` makes of its seams the loops that run in it, each in a fiber, and the object that answers requests."""
+    """A process to be: `enter` makes of its ports the loops that run in it, each in a fiber, and the object that answers requests."""
 
     name: str
     role: str
-    enter: Callable[[Seams], tuple[Sequence[Loop], object]]
+    enter: Callable[[Ports], tuple[Sequence[Loop], object]]
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +75,7 @@ class SimulatedProcess:
     life: Life | None = None
     server: object = None
     broker: SimulatedBroker | None = None
-    connections: list[Connection] = field(default_factory=list)
+    connections: list[DatabaseConnection] = field(default_factory=list)
     requests: list[Waiters] = field(default_factory=list)
 
     @property
@@ -95,25 +95,25 @@ class SimulatedProcess:
 class World:
     """Everything that there is. Make it, `add` and `start` processes, `spawn` what the lab does, `run`, and `close` it.
 
-    `strike` carries out a mishap of a call; `when_gone` is told of a process that ended by itself, and why.
+    `apply` carries out the call fault of a call; `when_gone` is called with a process that ended by itself, and why.
     """
 
     def __init__(
         self,
         seed: str,
         tables: Tables,
-        words: Words,
+        errors: ErrorFactory,
         bounds: Bounds,
         delays: Delays,
         *,
-        mishaps: Mapping[str, Mapping[int, Mishap]],
-        strike: Strike,
+        call_faults: Mapping[str, Mapping[int, CallFault]],
+        apply: Apply,
         when_gone: Callable[[SimulatedProcess, str], None],
     ) -> None:
         self.seed = seed
         self.scheduler = Scheduler()
         self.trace = Trace()
-        self.network = Network(self.scheduler, delays, self.trace, strike, mishaps)
+        self.network = Network(self.scheduler, delays, self.trace, apply, call_faults)
         lag = Random(f"{seed}/lag")
         self.database = DatabaseServer(
             self.scheduler, tables, epoch_us=EPOCH_NS // 1000, lock_wait_ns=ns(bounds.lock_wait_s)
@@ -125,7 +125,7 @@ class World:
             service.name: service for service in (self.database, self.broker, self.cache, self.outside)
         }
         self.processes: dict[str, SimulatedProcess] = {}
-        self._words = words
+        self._errors = errors
         self._bounds = bounds
         self.when_gone = when_gone
         self._lab = self.scheduler.live(Life("lab", _raise))
@@ -147,10 +147,10 @@ class World:
         process.incarnation += 1
         name = process.name if process.incarnation == 1 else f"{process.name}.{process.incarnation}"
         life = process.life = self.scheduler.live(Life(name, lambda _, error: self._break(process, error)))
-        seams = self._seams(process, name)
+        ports = self._ports(process, name)
 
         def enter() -> None:
-            loops, process.server = process.plan.enter(seams)
+            loops, process.server = process.plan.enter(ports)
             for loop, run in loops:
                 self.scheduler.spawn(f"{name}/{loop}", life, run)
 
@@ -196,10 +196,10 @@ class World:
         scheduler = self.scheduler
         fiber = scheduler.check_alive()
         fiber.calls += 1
-        mishap = self.network.mishaps.get(fiber.name, _NONE).get(fiber.calls)
-        cut = mishap.side if isinstance(mishap, Cut) else ""
-        if mishap is not None and cut:
-            self.network.strike(fiber, process.name, what, mishap)
+        call_fault = self.network.call_faults.get(fiber.name, _NONE).get(fiber.calls)
+        cut = call_fault.side if isinstance(call_fault, Cut) else ""
+        if call_fault is not None and cut:
+            self.network.apply(fiber, process.name, what, call_fault)
         scheduler.rest(self.network.delays.leg_ns(fiber, 0))
         if cut == "before":
             raise LineCut("unsent")
@@ -223,24 +223,24 @@ class World:
         scheduler.rest(self.network.delays.leg_ns(fiber, 1))
         return answer[0]
 
-    def _seams(self, process: SimulatedProcess, name: str) -> Seams:
+    def _ports(self, process: SimulatedProcess, name: str) -> Ports:
         scheduler, patience_ns = self.scheduler, ns(self._bounds.io_timeout_s)
         clock = SimulatedClock(scheduler, process.skew)
 
-        def connect() -> Connection:
-            connection = Connection(self.database, process.lines["mysql"], patience_ns=patience_ns)
+        def connect() -> DatabaseConnection:
+            connection = DatabaseConnection(self.database, process.lines["mysql"], patience_ns=patience_ns)
             process.connections.append(connection)
             return connection
 
-        process.broker = SimulatedBroker(self.broker, process.lines["rabbitmq"], self._words, patience_ns=patience_ns)
-        return Seams(
+        process.broker = SimulatedBroker(self.broker, process.lines["rabbitmq"], self._errors, patience_ns=patience_ns)
+        return Ports(
             name=process.name,
             clock=clock,
             entropy=SimulatedEntropy(f"{self.seed}/{name}", clock.wall_ns),
             stop=NeverStops(clock),
             engine=simulated_engine(scheduler, connect, pool_size=self._bounds.pool_size, pool_timeout_ns=patience_ns),
             broker=process.broker,
-            cache=SimulatedCache(self.cache, process.lines["redis"], self._words, patience_ns=patience_ns),
+            cache=SimulatedCache(self.cache, process.lines["redis"], self._errors, patience_ns=patience_ns),
         )
 
     def _break(self, process: SimulatedProcess, error: Exception) -> None:

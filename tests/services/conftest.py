@@ -11,11 +11,11 @@ from chaos.environments.containers import IMAGES, ContainersEnvironment
 from chaos.environments.local import LocalEnvironment
 from chaos.environments.serving import ServingEnvironment
 from chaos.errors import ChaosError
-from chaos.hosting.leftovers import find_leftovers
 from chaos.hosting.processes import HostedProcess
 from chaos.services.docker_engine import DockerEngine, connect
 from tasklab.commands.worlds import given_images
 from tests.docker_sockets import collect_unconnected
+from tests.leftovers import find_leftovers
 from tests.services.serving import Serving
 
 _numbers = itertools.count(1)

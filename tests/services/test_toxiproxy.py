@@ -10,12 +10,12 @@ import pytest
 
 from chaos.deadline import Deadline
 from chaos.errors import ServiceUnavailable
-from chaos.hosting.leftovers import find_leftovers
-from chaos.hosting.warden_client import Warden
-from chaos.network import toxiproxy
-from chaos.network.toxiproxy import Toxic, Toxiproxy
+from chaos.hosting.warden_client import WardenClient
 from chaos.ports import LOOPBACK, PortLease, is_refused
-from chaos.services.toxiproxy import ToxiproxyServer
+from chaos.services.toxiproxy import client as toxiproxy
+from chaos.services.toxiproxy.client import Toxic, Toxiproxy
+from chaos.services.toxiproxy.server import ToxiproxyServer
+from tests.leftovers import find_leftovers
 
 pytestmark = pytest.mark.services
 
@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToxiproxyServer
     directory = tmp_path_factory.mktemp("toxiproxy") / "lab"
     directory.mkdir()
     ports = PortLease()
-    warden = Warden(directory)
+    warden = WardenClient(directory)
     server = ToxiproxyServer(warden, directory, ports)
     server.start(Deadline.after(30.0))
     yield server

@@ -13,7 +13,7 @@ from chaos import binaries
 from chaos.deadline import Deadline
 from chaos.environment import MysqlAddress, Services
 from chaos.errors import ServiceUnavailable
-from chaos.hosting.warden_client import Ward, Warden
+from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
 
@@ -94,10 +94,10 @@ class MysqlServer(Server):
     name = "mysql"
     ports_needed = 1
 
-    def __init__(self, warden: Warden, directory: Path, leases: PortLease) -> None:
+    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
         super().__init__(warden, directory, leases)
         self._password = secrets.token_hex(12)
-        self._ward: Ward | None = None
+        self._child: ChildProcess | None = None
         # mysqld refuses root unless told; it must not change its user either: that would cut it loose from the warden's death.
         self._as_user = ["--user=root"] if os.geteuid() == 0 else []
 
@@ -110,14 +110,14 @@ class MysqlServer(Server):
         return provide_database(self.address(services.namespace), services)
 
     @property
-    def wards(self) -> Sequence[Ward]:
+    def children(self) -> Sequence[ChildProcess]:
         """The server."""
-        return [self._ward] if self._ward else []
+        return [self._child] if self._child else []
 
     @property
-    def data_wards(self) -> Sequence[Ward]:
+    def data_children(self) -> Sequence[ChildProcess]:
         """The server."""
-        return self.wards
+        return self.children
 
     @property
     def data_ports(self) -> Sequence[int]:
@@ -142,11 +142,11 @@ class MysqlServer(Server):
         else:
             argv = [str(server), "--no-defaults", "--initialize-insecure", data, *self._as_user]
         log = self.directory / "install.log"
-        ward = self._warden.spawn("mysql's installation", argv, log=log, cwd=self.directory)
-        code = ward.wait(deadline.remaining_s())
+        child = self._warden.spawn("mysql's installation", argv, log=log, cwd=self.directory)
+        code = child.wait(deadline.remaining_s())
         if code != 0:
             how = f"still ran after {deadline.timeout_s:g} s" if code is None else f"ended with exit code {code}"
-            raise ServiceUnavailable(self.name, f"{argv[0]} {how}", ward.log_tail())
+            raise ServiceUnavailable(self.name, f"{argv[0]} {how}", child.log_tail())
         self._first_statements.write_text(
             f"CREATE USER IF NOT EXISTS '{USER}'@'{LOOPBACK}' IDENTIFIED BY '{self._password}';\n"
             f"GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'{LOOPBACK}' WITH GRANT OPTION;\n"
@@ -168,4 +168,4 @@ class MysqlServer(Server):
         argv = [str(server), "--no-defaults", *own, *SERVER_ARGUMENTS, *self._as_user]
         if not binaries.is_mariadb(server):
             argv.append("--mysqlx=OFF")  # it would listen on a port of its own, the same in every lab
-        self._ward = self._warden.spawn("mysqld", argv, log=self.directory / "mysqld.log", cwd=self.directory)
+        self._child = self._warden.spawn("mysqld", argv, log=self.directory / "mysqld.log", cwd=self.directory)

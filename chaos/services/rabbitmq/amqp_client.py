@@ -9,7 +9,7 @@ from pamqp import base, body, commands, frame, header
 
 from chaos.deadline import Deadline
 from chaos.environment import RabbitmqAddress
-from chaos.network.frames import HEARTBEAT, Frame, Splitter
+from chaos.services.rabbitmq.frames import HEARTBEAT, Frame, Splitter
 
 CHANNEL = 1
 RECEIVE_BYTES = 1 << 16

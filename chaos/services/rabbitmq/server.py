@@ -15,7 +15,7 @@ from chaos import binaries
 from chaos.deadline import Deadline
 from chaos.environment import RabbitmqAddress, Services
 from chaos.errors import ServiceUnavailable
-from chaos.hosting.warden_client import Ward, Warden
+from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease
 from chaos.services.rabbitmq.amqp_client import AmqpClient
 from chaos.services.rabbitmq.quorum_queues import QuorumQueues
@@ -66,11 +66,11 @@ class RabbitmqServer(Server):
     name = "rabbitmq"
     ports_needed = 3  # AMQP, distribution, epmd
 
-    def __init__(self, warden: Warden, directory: Path, leases: PortLease) -> None:
+    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
         super().__init__(warden, directory, leases)
         self._password = secrets.token_hex(12)
-        self._node: Ward | None = None
-        self._epmd: Ward | None = None
+        self._node: ChildProcess | None = None
+        self._epmd: ChildProcess | None = None
         self._start_script = Path()
         self._quorum_queues = QuorumQueues(self._unsaved, self._configs)
 
@@ -83,14 +83,14 @@ class RabbitmqServer(Server):
         return replace(services, rabbitmq=self.address())
 
     @property
-    def wards(self) -> Sequence[Ward]:
+    def children(self) -> Sequence[ChildProcess]:
         """The Erlang virtual machine. (Not epmd: the node starts another one if it does not find it.)"""
         return [self._node] if self._node else []
 
     @property
-    def data_wards(self) -> Sequence[Ward]:
+    def data_children(self) -> Sequence[ChildProcess]:
         """The same."""
-        return self.wards
+        return self.children
 
     @property
     def data_ports(self) -> Sequence[int]:

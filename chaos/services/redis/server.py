@@ -15,7 +15,7 @@ from redis.retry import Retry
 from chaos import binaries
 from chaos.deadline import Deadline
 from chaos.environment import RedisAddress, Services
-from chaos.hosting.warden_client import Ward, Warden
+from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
 
@@ -131,10 +131,10 @@ class RedisServer(Server):
     name = "redis"
     ports_needed = NODES + SENTINELS
 
-    def __init__(self, warden: Warden, directory: Path, leases: PortLease) -> None:
+    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
         super().__init__(warden, directory, leases)
-        self._nodes: dict[int, Ward] = {}
-        self._sentinels: dict[int, Ward] = {}
+        self._nodes: dict[int, ChildProcess] = {}
+        self._sentinels: dict[int, ChildProcess] = {}
 
     @property
     def node_ports(self) -> tuple[int, ...]:
@@ -160,12 +160,12 @@ class RedisServer(Server):
         return replace(services, redis=self.address())
 
     @property
-    def wards(self) -> Sequence[Ward]:
+    def children(self) -> Sequence[ChildProcess]:
         """Nodes and Sentinels."""
         return [*self._nodes.values(), *self._sentinels.values()]
 
     @property
-    def data_wards(self) -> Sequence[Ward]:
+    def data_children(self) -> Sequence[ChildProcess]:
         """Both nodes: with a replica alive the service would not be gone."""
         return list(self._nodes.values())
 
@@ -185,7 +185,7 @@ class RedisServer(Server):
         """As INFO says."""
         return read_version(LOOPBACK, self.primary_port())
 
-    def node(self, port: int) -> Ward:
+    def node(self, port: int) -> ChildProcess:
         """The process of the node on that port."""
         return self._nodes[port]
 

@@ -65,7 +65,7 @@ class NotSupportedError(DatabaseError):
 Binary = bytes
 
 
-class Connection:
+class DatabaseConnection:
     """A connection of one process. Made by `connect`, which may fail as everything here: lost before, or after, the server did it."""
 
     def __init__(self, server: DatabaseServer, line: Line, *, patience_ns: int) -> None:
@@ -90,7 +90,9 @@ class Connection:
         statement = server.tables.parse(sql)
         self._begun = True
         try:
-            answer: Answer = self._ask(statement.words, lambda: server.execute(session, statement, parameters))
+            answer: Answer = self._ask(
+                statement.words, lambda: server.execute(session, statement, parameters), (sql, parameters)
+            )
             return answer
         except Undone as undone:
             if undone.code == DEADLOCK:
@@ -126,11 +128,13 @@ class Connection:
         if not self._lost and not self._is_dead():
             self.hang_up()
 
-    def _ask(self, what: str, act: Any, *, is_commit: bool = False) -> Any:
+    def _ask(self, what: str, act: Any, payload: Sequence[Any] = (), *, is_commit: bool = False) -> Any:
         if self._lost:
             raise OperationalError(GONE_AWAY, "MySQL server has gone away")
         try:
-            return self._line.ask(what, act, patience_ns=self._patience_ns, connected_epoch=self._epoch)
+            return self._line.ask(
+                what, act, patience_ns=self._patience_ns, connected_epoch=self._epoch, payload=payload
+            )
         except SessionGone as gone:
             self._lose(GONE_AWAY, gone)
         except LineCut as cut:
@@ -165,7 +169,7 @@ class Connection:
 class Cursor:
     """One statement and its rows."""
 
-    def __init__(self, connection: "Connection | ReadingConnection") -> None:
+    def __init__(self, connection: "DatabaseConnection | ReadingConnection") -> None:
         self._connection = connection
         self._rows: list[tuple[Any, ...]] = []
         self._next = 0

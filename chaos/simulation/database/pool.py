@@ -9,7 +9,7 @@ from sqlalchemy.pool import Pool, PoolProxiedConnection
 
 from chaos.simulation.database.database import DatabaseServer
 from chaos.simulation.database.dialect import DIALECT
-from chaos.simulation.database.driver import Connection, ReadingConnection
+from chaos.simulation.database.driver import DatabaseConnection, ReadingConnection
 from chaos.simulation.database.prepared import PreparedConnection
 from chaos.simulation.kernel.scheduler import Scheduler, Waiters
 
@@ -24,7 +24,7 @@ class _Place:
     __slots__ = ("connection", "generation")
 
     def __init__(self) -> None:
-        self.connection: Connection | ReadingConnection | None = None
+        self.connection: DatabaseConnection | ReadingConnection | None = None
         self.generation = 0
 
 
@@ -97,7 +97,7 @@ class FiberPool(Pool):
     def __init__(
         self,
         scheduler: Scheduler,
-        connect: Callable[[], Connection | ReadingConnection],
+        connect: Callable[[], DatabaseConnection | ReadingConnection],
         *,
         size: int,
         timeout_ns: int,
@@ -186,7 +186,7 @@ class FiberPool(Pool):
 
 
 def simulated_engine(
-    scheduler: Scheduler, connect: Callable[[], Connection], *, pool_size: int, pool_timeout_ns: int
+    scheduler: Scheduler, connect: Callable[[], DatabaseConnection], *, pool_size: int, pool_timeout_ns: int
 ) -> Engine:
     """An engine for one process."""
     return _engine(FiberPool(scheduler, connect, size=pool_size, timeout_ns=pool_timeout_ns))

@@ -6,7 +6,7 @@ from pamqp import commands
 
 from chaos.network import conversation
 from chaos.network.conversation import AckSent, Conversation, Counters, Published
-from chaos.network.frames import Splitter
+from chaos.services.rabbitmq.frames import Splitter
 from tests.unit.chaos import amqp_bytes
 
 

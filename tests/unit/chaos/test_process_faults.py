@@ -14,8 +14,8 @@ from chaos.environment import Environment, ProcessSpec, Services
 from chaos.environments.embedded import EmbeddedEnvironment
 from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal, ProcessFailed
 from chaos.faults import DegradeNetwork, Fault, KillProcess, KillService, PauseProcess, SwallowAck
-from chaos.hosting.leftovers import find_leftovers
 from chaos.hosting.processes import HostedProcess
+from tests.leftovers import find_leftovers
 
 PATIENCE_S = 30.0
 TWO_THREADS = "import threading, time; threading.Thread(target=time.sleep, args=(1000,)).start(); print('up', flush=True); time.sleep(1000)"

@@ -36,4 +36,4 @@ class Undo:
     code: int
 
 
-Mishap = Kill | Pause | Cut | Undo
+CallFault = Kill | Pause | Cut | Undo
