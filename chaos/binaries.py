@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.environment import ServiceName
 from chaos.errors import ServiceUnavailable
+from chaos.services.addresses import ServiceName
 
 VERSION_TIMEOUT_S = 10.0
 DEBIAN = "`make services`, or apt-get install mariadb-server redis-server rabbitmq-server"
@@ -79,10 +79,14 @@ def require(service: str, name: str) -> Path:
     """
     path = find(name)
     if path is None:
-        program = next(program for program in PROGRAMS if program.name == name)
-        wanted = " or ".join(program.names)
-        raise ServiceUnavailable(service, f"no {wanted} on this machine; to get it: {program.remedy}")
+        raise ServiceUnavailable(service, missing(name))
     return path
+
+
+def missing(name: str) -> str:
+    """That the program is not on this machine, and how to get it, in one sentence."""
+    program = next(program for program in PROGRAMS if program.name == name)
+    return f"no {' or '.join(program.names)} on this machine; to get it: {program.remedy}"
 
 
 def inventory() -> list[Found]:
@@ -102,7 +106,7 @@ def is_mariadb(server: Path) -> bool:
 def rabbitmq_home(server: Path) -> Path | None:
     """The directory with RabbitMQ's own `sbin` and `plugins`, or None where it is laid out in an unknown way.
 
-    Distributions put a wrapper on PATH that insists on a user of its own; what we want is behind it.
+    Distributions put a wrapper on PATH that insists on a user of its own; the server is behind it.
     """
     real = server.resolve()
     candidates = [real.parent.parent, *sorted(real.parent.parent.glob("lib/rabbitmq_server-*"), reverse=True)]

@@ -5,9 +5,9 @@ import signal
 import threading
 from pathlib import Path
 
-from chaos.environment import Process, ProcessSpec
 from chaos.errors import ProcessFailed
 from chaos.hosting.warden_client import ChildProcess, WardenClient
+from chaos.process import Process, ProcessSpec
 
 ONCE_TIMEOUT_S = 60.0
 """How long a preparation (`runs_once`) may take."""
@@ -15,7 +15,7 @@ KILL_TIMEOUT_S = 10.0
 
 
 class HostedProcess:
-    """A process of the system under test; a restart gives it another child under the same name."""
+    """A process of the system under test; a restart gives it another child of the warden under the same name."""
 
     def __init__(self, spec: ProcessSpec, log: Path, child: ChildProcess) -> None:
         self.spec = spec
@@ -35,6 +35,10 @@ class HostedProcess:
         """How its last incarnation ended (negative: the signal), or None while it runs."""
         return self.child.exit_code
 
+    def ended_ns(self) -> int | None:
+        """When its last incarnation ended, on the monotonic clock; None while it runs, or if that is not known."""
+        return self.child.ended_ns
+
 
 class ProcessHost:
     """Starts processes under a warden, so that they die with the lab."""
@@ -44,7 +48,7 @@ class ProcessHost:
         self._lock = threading.Lock()
 
     def start(self, spec: ProcessSpec, *, log_directory: Path) -> HostedProcess:
-        """See `Environment.start_process`."""
+        """Start a process; one that `runs_once` has ended with exit code 0 when this returns."""
         log_directory.mkdir(parents=True, exist_ok=True)
         log = log_directory / f"{spec.name}.log"
         child = self._spawn(spec, log)
@@ -54,7 +58,7 @@ class ProcessHost:
         return process
 
     def restart(self, process: Process) -> None:
-        """See `Environment.restart_process`."""
+        """Start it again from its spec, without its descendants of before; its log is appended to."""
         hosted = own(process)
         with self._lock:
             if hosted.is_alive():
@@ -63,11 +67,11 @@ class ProcessHost:
             hosted.child = self._spawn(hosted.spec, hosted.log)
 
     def stop(self, process: Process, *, timeout_s: float) -> int | None:
-        """See `Environment.stop_process`."""
+        """Its stop signal, then SIGKILL to it and all its descendants; its exit code."""
         child = own(process).child
         if child.exit_code is None:
             child.signal(signal.Signals[process.spec.stop_signal])
-            child.signal(signal.SIGCONT)  # a stopped process would get to its stop signal only then
+            child.signal(signal.SIGCONT)  # a stopped process handles its stop signal only then
             child.wait(timeout_s)
         child.kill_tree(KILL_TIMEOUT_S)
         return child.exit_code
@@ -90,6 +94,6 @@ class ProcessHost:
 
 
 def own(process: Process) -> HostedProcess:
-    """The process as this lab holds it; one that another environment has started is a mistake of the caller."""
+    """The process with its child of the warden; a process that another kind of environment started is a mistake of the caller."""
     assert isinstance(process, HostedProcess), f"{process!r} was not started by this kind of environment"
     return process

@@ -4,7 +4,7 @@ Run as a script of its own (standard library only): `python -I -S warden.py CONT
 each other: the *warden* starts the lab's children and talks with the lab; the *guard*, its parent, does nothing but outlive it.
 
 - The lab ends (exit, exception, Ctrl-C, kill -9): the warden sees the end of its connection or of the lab's process.
-- The warden ends (kill -9): its children get SIGKILL from the kernel (PR_SET_PDEATHSIG); the guard, who is a child subreaper as
+- The warden ends (kill -9): its children get SIGKILL from the kernel (PR_SET_PDEATHSIG); the guard, a child subreaper as
   well, inherits the grandchildren.
 - The guard ends: the warden sees the end of a pipe.
 
@@ -14,7 +14,7 @@ their own, so a terminal's Ctrl-C reaches neither. As subreapers (PR_SET_CHILD_S
 The lab's end of the connection, and what the messages mean, is in child.py.
 """
 # ruff: noqa: PTH123, PTH208
-# pathlib would cost a third of the start of a process that everybody waits for.
+# pathlib would cost a third of the start of this process, and every start of a lab waits for it.
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CANNOT_START = 127
 LAB_MARK = "TASKLAB_LAB"
 """Environment variable of everything a lab starts: the lab's directory."""
 CHILD_MARK = "TASKLAB_CHILD"
-"""Environment variable of everything a lab starts: the number of the child that it belongs to."""
+"""Environment variable of everything a lab starts: the number of the warden's child that it descends from."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -117,7 +117,7 @@ def sweep() -> None:
             send_signal(pid, signal.SIGKILL)
         if not reap()[1]:
             return
-        time.sleep(0.002)  # the kernel says nothing of the death of what is no child of ours
+        time.sleep(0.002)  # the kernel reports the death of own children only
 
 
 def remove(directory: str) -> None:
@@ -166,17 +166,19 @@ class Warden:
                     return
                 *lines, unread = (unread + received).split(b"\n")
                 for line in lines:
-                    self._say(self._answer(json.loads(line)))
+                    self._send(self._answer(json.loads(line)))
 
-    def _say(self, message: dict[str, object]) -> None:
+    def _send(self, message: dict[str, object]) -> None:
         self._control.sendall(json.dumps(message).encode() + b"\n")
 
     def _report_ended(self) -> None:
+        # Now, not when the lab reads it: a busy lab may be late, this process has nothing else to do.
+        ended_ns = time.monotonic_ns()
         for pid, code in reap()[0]:
             child = self._child_of.pop(pid, None)
             if child is not None:  # else: an orphan that we had inherited
                 del self._pid_of[child]
-                self._say({"ended": child, "code": code})
+                self._send({"ended": child, "code": code, "at_ns": ended_ns})
 
     def _answer(self, request: dict[str, Any]) -> dict[str, object]:
         number = request["id"]

@@ -53,11 +53,11 @@ class Server(ABC):
 
     @abstractmethod
     def missing(self) -> str:
-        """What a full round trip still lacks, in words; nothing ("") when the service is well. Short, and without side effects."""
+        """The part of a full round trip that fails, in words; nothing ("") when the service is well. Short, without side effects."""
 
     @abstractmethod
     def version(self) -> str:
-        """As the server says itself."""
+        """As the server reports it."""
 
     def start(self, deadline: Deadline) -> None:
         """Start it and wait until a round trip succeeds.
@@ -77,13 +77,13 @@ class Server(ABC):
                 self.kill_all()
                 if tries_left == 0 or deadline.is_over() or all(is_free(port) for port in self.ports):
                     raise
-                # Somebody who does not ask for a lease was faster: these ports are his, and we take others.
+                # A program without a lease was faster and has these ports: take others.
 
     def await_ready(self, deadline: Deadline) -> None:
         """Wait until a round trip succeeds.
 
         Raises:
-            ServiceUnavailable: one of its processes ended, or the time is over; says what was missing, and the last words of its log.
+            ServiceUnavailable: one of its processes ended, or the time is over; says what was missing, with the end of its log.
         """
         problem = wait(self._missing_or_dead, deadline)
         if problem:
@@ -102,7 +102,7 @@ class Server(ABC):
         self._spawn()
 
     def damage(self) -> str:
-        """What the last `kill` has cost that no restart brings back, in words; nothing ("") for servers that keep what they promised."""
+        """What was lost by the last `kill` although the server had confirmed it, in words; nothing (""): nothing."""
         return ""
 
     def is_gone(self) -> bool:

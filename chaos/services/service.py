@@ -1,10 +1,10 @@
-"""A service of the lab's own, run as processes or in a container: what an environment, and a kill, need of it."""
+"""A service of the lab's own, in processes or in a container: the Protocol that environments and injectors use."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 from chaos.deadline import Deadline
-from chaos.environment import Services
+from chaos.services.addresses import Services
 
 
 class OwnService(Protocol):
@@ -29,17 +29,17 @@ class OwnService(Protocol):
         """Wait until a round trip succeeds.
 
         Raises:
-            ServiceUnavailable: it ended, or the time is over; says what was missing, and the last words of its log.
+            ServiceUnavailable: it ended, or the time is over; says what was missing, with the end of its log.
         """
 
     def provide(self, services: Services) -> Services:
         """The services of a run with this one's address, and with what it needs for a fresh namespace."""
 
     def version(self) -> str:
-        """As the server says itself."""
+        """As the server reports it."""
 
     def kill(self) -> str:
-        """SIGKILL to all that holds its data; what was killed, in words."""
+        """SIGKILL to everything that holds its data; in words, what was killed."""
 
     def is_gone(self) -> bool:
         """Whether what held the data has ended and connections are refused."""
@@ -48,4 +48,4 @@ class OwnService(Protocol):
         """Start again what `kill` has killed, on the same ports and data; does not wait."""
 
     def damage(self) -> str:
-        """What the last `kill` has cost that no restart brings back, in words; nothing ("") for servers that keep what they promised."""
+        """What was lost by the last `kill` although the server had confirmed it, in words; nothing (""): nothing."""

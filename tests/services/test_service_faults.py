@@ -82,7 +82,7 @@ def only_redis() -> Iterator[LocalEnvironment]:
 
 
 def redis_server(environment: LocalEnvironment) -> RedisServer:
-    server = environment._service("redis")
+    server = environment._own_services()["redis"]
     assert isinstance(server, RedisServer)
     return server
 

@@ -11,10 +11,10 @@ import pymysql
 
 from chaos import binaries
 from chaos.deadline import Deadline
-from chaos.environment import MysqlAddress, Services
 from chaos.errors import ServiceUnavailable
 from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease
+from chaos.services.addresses import MysqlAddress, Services
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
 
 USER = "tasklab"

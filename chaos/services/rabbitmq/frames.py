@@ -3,7 +3,8 @@
 import struct
 from typing import NamedTuple
 
-from pamqp import commands
+from pamqp import commands, frame, header
+from pamqp.exceptions import PAMQPException
 
 PROTOCOL_HEADER_BYTES = 8
 HEADER_BYTES = 7
@@ -127,3 +128,24 @@ def read_delivery_tag(frame: Frame) -> int:
 def read_body_size(frame: Frame) -> int:
     """How many bytes of body the content header announces."""
     return int(_body_size.unpack_from(frame.raw, HEADER_BYTES + 4)[0])
+
+
+def read_properties(raw: bytes) -> tuple[tuple[str, str], ...]:
+    """The identifying properties in a content header frame, as text: `message_id`, `correlation_id`, each header by its own name.
+
+    Nothing where the header cannot be read: the broker decides about that, not the lab.
+    """
+    try:
+        _, _, content = frame.unmarshal(raw)
+    except (PAMQPException, ValueError, LookupError, struct.error):
+        return ()
+    if not isinstance(content, header.ContentHeader):
+        return ()
+    properties = content.properties
+    known = {"message_id": properties.message_id, "correlation_id": properties.correlation_id}
+    found = {**known, **(properties.headers or {})}
+    return tuple((str(name), _text(value)) for name, value in found.items() if value is not None)
+
+
+def _text(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes | bytearray) else str(value)

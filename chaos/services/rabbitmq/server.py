@@ -13,10 +13,10 @@ from pamqp.exceptions import PAMQPException
 
 from chaos import binaries
 from chaos.deadline import Deadline
-from chaos.environment import RabbitmqAddress, Services
 from chaos.errors import ServiceUnavailable
 from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease
+from chaos.services.addresses import RabbitmqAddress, Services
 from chaos.services.rabbitmq.amqp_client import AmqpClient
 from chaos.services.rabbitmq.quorum_queues import QuorumQueues
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server

@@ -14,9 +14,9 @@ from redis.retry import Retry
 
 from chaos import binaries
 from chaos.deadline import Deadline
-from chaos.environment import RedisAddress, Services
 from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease
+from chaos.services.addresses import RedisAddress, Services
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
 
 PRIMARY_NAME = "tasklab"

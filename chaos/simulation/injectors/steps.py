@@ -133,6 +133,5 @@ def process_of(world: World, name: str) -> SimulatedProcess:
     """
     found = world.processes.get(name) or next((one for one in world.processes.values() if one.plan.role == name), None)
     if found is None:
-        known = ", ".join(world.processes) or "none"
-        raise ChaosError(f"no process is called {name!r} or has that role; there are: {known}")
+        raise ChaosError(f"no process here is, or plays, {name!r}")
     return found

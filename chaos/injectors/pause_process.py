@@ -1,65 +1,18 @@
-"""Faults of processes of the system under test: kill -9 and SIGSTOP, of the process and all its descendants."""
+"""SIGSTOP of a process of the system under test, and of all its descendants."""
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from chaos.deadline import Deadline, wait
-from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal
-from chaos.faults import KillProcess, PauseProcess
-from chaos.hosting.processes import HostedProcess, ProcessHost
+from chaos.errors import FaultDidNotBite, FaultDidNotHeal
+from chaos.faults import PauseProcess
+from chaos.hosting.processes import HostedProcess
 from chaos.injection import Evidence
-
-KILL_TIMEOUT_S = 10.0
-SETTLE_S = 0.2
-"""How long a restarted process has to be alive to count as healed: one that cannot start has usually ended by then."""
+from chaos.injectors.injector import Capability, Injector, Means, process_of
 
 STOPPED = frozenset("Tt")
 ENDED = frozenset("ZX")
-
-
-class ProcessKill:
-    """kill -9 of a process with all its descendants, as when its container or machine dies; heals by starting it again."""
-
-    def __init__(self, host: ProcessHost, process: HostedProcess) -> None:
-        self.target = process.spec.name
-        self._host = host
-        self._process = process
-        self._child = process.child
-        self._killed: list[int] = []
-        self._begun = False
-        self._ended = False
-
-    def begin(self) -> None:
-        """Kill."""
-        self._begun = True
-        self._child = self._process.child
-        self._killed = self._child.kill_tree(KILL_TIMEOUT_S)
-
-    def await_bite(self, timeout_s: float) -> Evidence:
-        """See that signal 9, and nothing else, has ended it."""
-        code = self._child.wait(timeout_s)
-        if code != -signal.SIGKILL or self._child.pid not in self._killed:
-            seen = "it still runs" if code is None else f"it had ended by itself, with exit code {code}"
-            raise FaultDidNotBite(KillProcess.name, self.target, seen)
-        below = len(self._killed) - 1
-        return Evidence(f"pid {self._child.pid} ended by SIGKILL" + (f", {below} descendants with it" if below else ""))
-
-    def end(self) -> None:
-        """Start it again, unless that was done already."""
-        if self._begun and not self._ended:
-            self._ended = True
-            if not self._process.is_alive():
-                self._host.restart(self._process)
-
-    def await_healed(self, timeout_s: float) -> None:
-        """See that the new incarnation stays alive for a moment."""
-        code = self._process.child.wait(min(SETTLE_S, timeout_s))
-        if code is not None:
-            words = self._process.child.log_tail(5)
-            raise FaultDidNotHeal(
-                KillProcess.name, self.target, f"started again, it ended with exit code {code}\n{words}"
-            )
 
 
 class ProcessPause:
@@ -75,7 +28,7 @@ class ProcessPause:
         self._ended = False
 
     def begin(self) -> None:
-        """Stop."""
+        """Take aim; `await_bite` stops it."""
         self._begun = True
         self._child = self._process.child
 
@@ -89,7 +42,7 @@ class ProcessPause:
         )
 
     def end(self) -> None:
-        """See that it is still stopped, and let it go on. What was seen is told by `await_healed`."""
+        """See that it is still stopped, and let it go on; `await_healed` raises if it was not."""
         if self._begun and not self._ended:
             self._ended = True
             self._problem = self._running_again()
@@ -108,7 +61,7 @@ class ProcessPause:
             raise FaultDidNotHeal(PauseProcess.name, self.target, problem)
 
     def _missing(self) -> str:
-        """Stop all that is there now; done when a second look finds nobody else, and every thread stopped."""
+        """Stop every process there is now; done when a second look finds no other one, and every thread is stopped."""
         if self._child.exit_code is not None:
             raise FaultDidNotBite(
                 PauseProcess.name, self.target, f"it has ended, with exit code {self._child.exit_code}"
@@ -126,7 +79,7 @@ class ProcessPause:
         if self._child.exit_code is not None:
             return f"it ended during the pause, with exit code {self._child.exit_code}"
         running = self._running()
-        return f"{running}: somebody has resumed it" if running and self._stopped else ""
+        return f"{running}: another program has resumed it" if running and self._stopped else ""
 
     def _still_stopped(self) -> str:
         if self._child.exit_code is not None:
@@ -135,22 +88,6 @@ class ProcessPause:
             )
         stopped = [pid for pid in sorted(self._stopped) if set(_thread_states(pid)) & STOPPED]
         return f"threads of {stopped} are still stopped" if stopped else ""
-
-
-def resolve(name: str, processes: Mapping[str, HostedProcess]) -> HostedProcess:
-    """The process of that name, or else the first that plays that role.
-
-    Raises:
-        ChaosError: there is none.
-    """
-    if name in processes:
-        return processes[name]
-    found = next((process for process in processes.values() if name in process.spec.roles), None)
-    if found is None:
-        raise ChaosError(
-            f"no process is called {name!r} or plays that role; there are: {', '.join(processes) or 'none'}"
-        )
-    return found
 
 
 def _thread_states(pid: int) -> Iterator[str]:
@@ -164,3 +101,11 @@ def _thread_states(pid: int) -> Iterator[str]:
             yield (thread / "stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
             continue
+
+
+def inject(fault: PauseProcess, means: Means) -> ProcessPause:
+    """The injection of one such fault."""
+    return ProcessPause(process_of(fault.process, means.processes))
+
+
+INJECTOR = Injector(inject, needs=frozenset({Capability.PROCESSES}))

@@ -1,17 +1,15 @@
-"""MariaDB or MySQL, Redis and RabbitMQ in containers, by what their official images document; the round trips are those of every lab."""
+"""RabbitMQ in a container, by what the official image documents."""
 
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from chaos.environment import MysqlAddress, RabbitmqAddress, RedisAddress, Services
 from chaos.ports import LOOPBACK, PortLease
+from chaos.services.addresses import RabbitmqAddress, Services
 from chaos.services.container import ContainerService
 from chaos.services.docker_engine import DockerEngine
-from chaos.services.mysql import server as mysql
 from chaos.services.rabbitmq import server as rabbitmq
 from chaos.services.rabbitmq.quorum_queues import QuorumQueues
-from chaos.services.redis import server as redis
 
 MEMBERS = """cd "${RABBITMQ_MNESIA_BASE:-/var/lib/rabbitmq/mnesia}" || exit; for config in */quorum/*/*/config; do"""
 UNSAVED = f"""{MEMBERS}
@@ -22,62 +20,6 @@ done"""
 
 CONFIGS = f"""{MEMBERS} cat "$config" && printf '\\0'; done"""
 """Prints the configurations of all members, a zero byte after each."""
-
-
-class MysqlContainer(ContainerService):
-    """MariaDB's or MySQL's image: both make a root user with this password, who may come from anywhere."""
-
-    name = "mysql"
-    inner_port = 3306
-    command = mysql.ARGUMENTS
-
-    def __init__(self, engine: DockerEngine, image: str, lab: str, leases: PortLease) -> None:
-        super().__init__(engine, image, lab, leases)
-        self._password = secrets.token_hex(12)
-
-    @property
-    def _environment(self) -> Mapping[str, str]:
-        return {"MYSQL_ROOT_PASSWORD": self._password}
-
-    def address(self, database: str) -> MysqlAddress:
-        """Where it is reached, with a user who may do everything."""
-        return MysqlAddress(LOOPBACK, self.port, "root", self._password, database)
-
-    def missing(self) -> str:
-        """What a SELECT lacks."""
-        return mysql.missing(self.address(""))
-
-    def version(self) -> str:
-        """As SELECT VERSION() says."""
-        return mysql.read_version(self.address(""))
-
-    def provide(self, services: Services) -> Services:
-        """With its address, and an empty database of the run's."""
-        return mysql.provide_database(self.address(services.namespace), services)
-
-
-class RedisContainer(ContainerService):
-    """Redis' image, as one node without replica or Sentinels; only this machine reaches it, so it needs no password."""
-
-    name = "redis"
-    inner_port = 6379
-    command = ("redis-server", "--protected-mode", "no", *redis.DURABLE)
-
-    @property
-    def _environment(self) -> Mapping[str, str]:
-        return {}
-
-    def missing(self) -> str:
-        """What a write lacks."""
-        return redis.missing_write(LOOPBACK, self.port)
-
-    def version(self) -> str:
-        """As INFO says."""
-        return redis.read_version(LOOPBACK, self.port)
-
-    def provide(self, services: Services) -> Services:
-        """With its address."""
-        return replace(services, redis=RedisAddress(LOOPBACK, self.port))
 
 
 class RabbitmqContainer(ContainerService):
