@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.errors import ServiceUnavailable
-from chaos.services.addresses import ServiceName
 
 VERSION_TIMEOUT_S = 10.0
 DEBIAN = "`make services`, or apt-get install mariadb-server redis-server rabbitmq-server"
@@ -29,7 +28,7 @@ class Program:
 
     name: str
     names: tuple[str, ...]
-    service: ServiceName | None
+    service: str | None
     version: str | None
     remedy: str = DEBIAN
 

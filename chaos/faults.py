@@ -29,8 +29,8 @@ class Fault:
 
     @property
     def injector(self) -> str:
-        """Name of the module of its injector, the same in every world: its class name in snake case."""
-        return re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
+        """Name of the module of its injector, the same in every world."""
+        return injector_name(type(self))
 
     def flaw(self) -> str:
         """Why no world can do it: a value that makes no sense or would not be seen; nothing (""): it is sound."""
@@ -183,6 +183,11 @@ class DegradeNetwork(Fault):
         if self.value < 0 or (self.kind in ("delay", "slow") and round(self.value) < 1):
             return f"a network fault of kind {self.kind!r} needs a value of 1 or more, not {self.value:g}"
         return ""
+
+
+def injector_name(fault: type[Fault]) -> str:
+    """Name of the module of an injector: the class name of its fault in snake case."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", fault.__name__).lower()
 
 
 def _flaw_of_count(fault: str, nth: int) -> str:

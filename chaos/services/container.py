@@ -10,7 +10,7 @@ from chaos.errors import ChaosError, ServiceUnavailable
 from chaos.ports import LOOPBACK, PortLease, is_free, is_refused
 from chaos.services.addresses import Services
 from chaos.services.docker_engine import Container, DockerEngine
-from chaos.services.server import START_TRIES
+from chaos.services.service import START_TRIES
 
 
 class ContainerService(ABC):

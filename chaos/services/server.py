@@ -9,8 +9,8 @@ from chaos.deadline import Deadline, wait
 from chaos.errors import ServiceUnavailable, WardenLost
 from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease, is_free, is_refused
+from chaos.services.service import START_TRIES
 
-START_TRIES = 3
 KILL_TIMEOUT_S = 10.0
 ROUND_TRIP_TIMEOUT_S = 2.0
 """For one round trip to a server on this machine; a wait asks again until its own deadline."""

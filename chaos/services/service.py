@@ -6,6 +6,9 @@ from typing import Protocol
 from chaos.deadline import Deadline
 from chaos.services.addresses import Services
 
+START_TRIES = 3
+"""How often a start is tried again on other ports, when a program without a lease took one."""
+
 
 class OwnService(Protocol):
     """A service that the lab starts, kills, starts again on the same address and data, and removes."""

@@ -142,7 +142,7 @@ def test_a_message_is_told_by_its_properties() -> None:
 
     assert acknowledged.contents[0].message() == Message(
         "[[], {}]",
-        (("message_id", "907"), ("correlation_id", "c-1"), ("id", "t-907"), ("retries", "3"), ("raw", "bytes")),
+        (("message_id", "907"), ("correlation_id", "c-1"), ("id", "t-907"), ("raw", "bytes"), ("retries", "3")),
     )
 
 
