@@ -1,4 +1,4 @@
-"""Which server programs this machine has: where they are, their versions, and how to get what is missing."""
+"""The server programs of this machine: where they are, their versions, and how to get a missing one."""
 
 import os
 import re
@@ -74,7 +74,7 @@ def require(service: str, name: str) -> Path:
     """The program of that name.
 
     Raises:
-        ServiceUnavailable: it is missing; says how to get it.
+        ServiceUnavailable: it is missing; the message says how to get it.
     """
     path = find(name)
     if path is None:

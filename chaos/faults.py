@@ -129,7 +129,7 @@ class SwallowAck(Fault):
 class WithholdConfirm(Fault):
     """From the `nth` basic.publish of `process` on (which still arrives) nothing passes between it and RabbitMQ either way.
 
-    Counted as in SwallowAck. Heals by cutting the frozen connections and letting new ones through; what was withheld is gone.
+    Counted as in SwallowAck. Heals by cutting the frozen connections and letting new ones through; the withheld frames are lost.
     """
 
     name = "confirm_withheld"

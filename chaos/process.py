@@ -1,4 +1,4 @@
-"""Processes of the system under test: how one is described, and what is known of one that runs."""
+"""Processes of the system under test: the specification of one, and the state of one that was started."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,8 +10,8 @@ from typing import Protocol, runtime_checkable
 class ProcessSpec:
     """One operating-system process of a system under test.
 
-    `role` says what it does (`api`, `relay`, `worker`, `rescuer`, ...; faults are aimed at roles), `also` what else it
-    does: in a system without an outbox the API is the relay too. `argv[0]` is an absolute path or found on PATH. `env` is
+    `role`: its task in the system (`api`, `relay`, `worker`, `rescuer`, ...; faults are aimed at roles), `also`: other roles
+    that it plays: in a system without an outbox the API is the relay too. `argv[0]` is an absolute path or found on PATH. `env` is
     added to the lab's own environment. `runs_once`: a preparation (a migration) that must exit 0 before the others start.
     `stop_signal` asks it to end gracefully.
     """
@@ -27,7 +27,7 @@ class ProcessSpec:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """All that it does."""
+        """All its roles."""
         return (self.role, *self.also)
 
 
@@ -37,7 +37,7 @@ class Process(Protocol):
 
     @property
     def spec(self) -> ProcessSpec:
-        """What it was started from."""
+        """Its specification."""
 
     @property
     def pid(self) -> int:

@@ -129,7 +129,7 @@ class HostedEnvironment:
         return ""
 
     def counters(self, process: str) -> Counters:
-        """What has passed between a linked process of the present run and RabbitMQ: shows that the process used its link.
+        """The traffic between a linked process of the present run and RabbitMQ: shows that the process used its link.
 
         Raises:
             ChaosError: it has no such link.

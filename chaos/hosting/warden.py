@@ -1,7 +1,7 @@
 """The warden: a small process that is the parent of everything a lab starts, and ends all of it when the lab ends, however it ends.
 
 Run as a script of its own (standard library only): `python -I -S warden.py CONTROL_FD LAB_PIDFD DIRECTORY`. Two processes watch
-each other: the *warden* starts the lab's children and talks with the lab; the *guard*, its parent, does nothing but outlive it.
+each other: the *warden* starts the lab's children and talks with the lab; the *guard*, its parent, only outlives it.
 
 - The lab ends (exit, exception, Ctrl-C, kill -9): the warden sees the end of its connection or of the lab's process.
 - The warden ends (kill -9): its children get SIGKILL from the kernel (PR_SET_PDEATHSIG); the guard, a child subreaper as
@@ -210,7 +210,7 @@ class Warden:
         return pid
 
     def _signal(self, child: int, number: int, tree: bool) -> list[int]:
-        """A pid is signalled only while its process has not been reaped, so it cannot be somebody else's by now."""
+        """A pid is signalled only while its process has not been reaped, so it cannot belong to another process by now."""
         pid = self._pid_of.get(child)
         targets = [pid] if pid is not None else []
         if tree:

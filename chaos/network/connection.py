@@ -13,10 +13,10 @@ from chaos.services.rabbitmq.frames import Frame, Splitter
 
 RECEIVE_BYTES = 1 << 16
 PENDING_MAX_BYTES = 1 << 20
-"""What may wait for one side before the other is no longer read from."""
+"""Maximum of bytes that wait for one side; beyond it, the other side is not read."""
 
 RESET = struct.pack("ii", 1, 0)
-"""SO_LINGER of no time: closing the socket resets the connection, as a peer that died would."""
+"""SO_LINGER of no time: closing the socket resets the connection, like a peer that died."""
 
 Watch = Callable[[socket.socket, int, Callable[[int], None]], None]
 
@@ -99,7 +99,7 @@ class RelayedConnection:
         self.update()
 
     def update(self) -> None:
-        """Watch for what is possible now: reading where nothing is frozen or piled up, writing where something waits."""
+        """Watch for reading where nothing is frozen or piled up, and for writing where bytes wait."""
         if self._is_over:
             return
         for side, other in ((self._client, self._broker), (self._broker, self._client)):
@@ -213,9 +213,8 @@ class RelayedConnection:
         for side, other in ((self._client, self._broker), (self._broker, self._client)):
             if self._is_dying and side is self._client:
                 side.pending.clear()
-                side.is_shut = (
-                    other.has_ended
-                )  # the broker may still be reading: a reset could cost it what came before the ack
+                # The broker may still be reading: a reset could cost it the frames before the ack.
+                side.is_shut = other.has_ended
                 continue
             side.send_pending()
             if other.has_ended and not side.pending and not side.is_shut:

@@ -26,7 +26,7 @@ from chaos.services.rabbitmq.frames import (
 )
 
 BODY_MAX_BYTES = 1 << 20
-"""Kept of one body; what is longer is cut off."""
+"""Kept of one body; the rest is cut off."""
 KEPT_MAX_BYTES = 64 << 20
 """Kept of all bodies of one connection that are not settled yet; beyond it, bodies are cut off."""
 UNSETTLED_MAX = 20_000
@@ -35,7 +35,7 @@ UNSETTLED_MAX = 20_000
 
 @dataclass(slots=True)
 class Counters:
-    """What has passed a link since it was made, without the lab's own round trips. Only ever grows.
+    """The traffic on a link since it was made, without the lab's own round trips. Only ever grows.
 
     Shows that a process used its link, and that the relay reads the traffic right: with no fault on, what a test sent is what it counts.
     """

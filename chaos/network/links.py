@@ -23,9 +23,9 @@ START_TIMEOUT_S = 20.0
 class Links:
     """The links of one run at a time.
 
-    The descriptor of a service says what is put between it and a process: the AMQP relay, a proxy of a Toxiproxy server, or both, the
-    proxy first. Toxiproxy is started for the first link. Where that program is missing there are no proxies: faults of the relay still
-    work, faults of the network are refused.
+    The descriptor of a service names the ways to it: the AMQP relay, a proxy of a Toxiproxy server, or both, the proxy first. Toxiproxy
+    is started for the first link. Where that program is missing there are no proxies: faults of the relay still work, faults of the
+    network are refused.
     """
 
     def __init__(self, warden: WardenClient, directory: Path, ports: PortLease) -> None:
@@ -74,7 +74,7 @@ class Links:
         return self._proxies[process, service]
 
     def counters(self, process: str) -> Counters:
-        """What has passed the AMQP link of a process.
+        """The traffic on the AMQP link of a process so far.
 
         Raises:
             ChaosError: it has none.

@@ -1,7 +1,7 @@
-"""The AMQP relay: one thread between processes and RabbitMQ that passes every byte on, until a rule says otherwise.
+"""The AMQP relay: one thread between processes and RabbitMQ that passes every byte on, except where a rule applies.
 
-Each process gets a `Link` of its own: a loopback port, counters, and the rules armed on it. Frames are read to know what passes;
-what is passed on are the bytes as they came. What is not AMQP 0-9-1 (TLS, say) is passed on unread.
+Each process gets a `Link` of its own: a loopback port, counters, and the rules armed on it. Frames are read
+to follow the conversation; the bytes are passed on as they came. Other protocols (TLS, for example) are passed on unread.
 """
 
 import selectors
@@ -118,7 +118,7 @@ class Link:
             relay.watch(listener, selectors.EVENT_READ, self._accepts(listener, counts))
 
     def counters(self) -> Counters:
-        """What has passed by now."""
+        """The traffic so far."""
         return self._relay.call(lambda: replace(self._state.counted))
 
     def arm(self, rule: Rule) -> ArmedRule:

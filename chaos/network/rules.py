@@ -1,4 +1,4 @@
-"""What a relay can be told to do to one connection: rules as frozen data. A rule fires once, and holds the evidence."""
+"""Rules of the relay, as frozen data: an operation to wait for, and what to do then. A rule fires once, and keeps the evidence."""
 
 import threading
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ class Firing:
 
 
 class ArmedRule:
-    """A rule on a link, from when it is armed: counts what it waits for, and holds what it did. Fires at most once."""
+    """A rule on a link, from when it is armed: counts its operations, and keeps its firing. Fires at most once."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
@@ -83,12 +83,12 @@ class ArmedRule:
         return self.seen == self.rule.nth and not self.is_spent
 
     def fire(self, firing: Firing) -> None:
-        """Note what it did."""
+        """Keep the firing, and wake the threads that wait for it."""
         assert self._firing is None, "a rule fires once"
         self._firing = firing
         self._fired.set()
 
     def await_firing(self, timeout_s: float) -> Firing | None:
-        """Block until it has fired; what it did, or None if it has not in time."""
+        """Block until it has fired; the firing, or None if there is none in time."""
         self._fired.wait(timeout_s)
         return self._firing

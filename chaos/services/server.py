@@ -1,4 +1,4 @@
-"""What the servers of a lab have in common: starting on ports of their own, dying, starting again, and saying what is missing."""
+"""The base of servers that the lab runs: start on ports of their own, be killed, start again, report what is missing."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -44,12 +44,12 @@ class Server(ABC):
     @property
     @abstractmethod
     def data_children(self) -> Sequence[ChildProcess]:
-        """Those that hold the data: `kill` kills these."""
+        """The processes that hold the data: `kill` kills these."""
 
     @property
     @abstractmethod
     def data_ports(self) -> Sequence[int]:
-        """Where those listen."""
+        """The ports of these processes."""
 
     @abstractmethod
     def missing(self) -> str:
@@ -83,7 +83,7 @@ class Server(ABC):
         """Wait until a round trip succeeds.
 
         Raises:
-            ServiceUnavailable: one of its processes ended, or the time is over; says what was missing, with the end of its log.
+            ServiceUnavailable: one of its processes ended, or the time is over; the message says what is missing, with the end of its log.
         """
         problem = wait(self._missing_or_dead, deadline)
         if problem:
@@ -93,7 +93,7 @@ class Server(ABC):
             raise ServiceUnavailable(self.name, f"not ready after {deadline.timeout_s:g} s: {problem}", words)
 
     def kill(self) -> str:
-        """SIGKILL to the processes that hold the data, and all their descendants; what was killed, in words."""
+        """SIGKILL to the processes that hold the data, and all their descendants; in words, what was killed."""
         pids = [pid for child in self.data_children for pid in child.kill_tree(KILL_TIMEOUT_S)]
         return f"{self.name}: killed {len(pids)} processes ({', '.join(map(str, pids))})"
 

@@ -32,11 +32,11 @@ class OwnService(Protocol):
         """Wait until a round trip succeeds.
 
         Raises:
-            ServiceUnavailable: it ended, or the time is over; says what was missing, with the end of its log.
+            ServiceUnavailable: it ended, or the time is over; the message says what is missing, with the end of its log.
         """
 
     def provide(self, services: Services) -> Services:
-        """The services of a run with this one's address, and with what it needs for a fresh namespace."""
+        """The services of a run with the address of this one, its namespace made anew and empty."""
 
     def version(self) -> str:
         """As the server reports it."""

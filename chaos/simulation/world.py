@@ -1,4 +1,4 @@
-"""A simulated world: three services, processes on fibers, and the lines between them. What is in it is decided by what it is given."""
+"""A simulated world: three services, processes on fibers, and the lines between them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,12 +30,12 @@ Loop = tuple[str, Callable[[], object]]
 
 
 class ErrorFactory(BrokerErrorFactory, CacheErrorFactory, Protocol):
-    """The errors and answers of the system under test, which its plug-in knows and this package does not."""
+    """Makes the errors and answers of the system under test; its plug-in provides it, because this package knows no system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long a system waits: for an answer, and for a connection of its pool."""
+    """The time-outs and the pool size of a system."""
 
     io_timeout_s: float
     pool_size: int
@@ -44,7 +44,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What one incarnation of a process is given of the world, in place of drivers, threads and clocks."""
+    """The ports of one incarnation of a process to the world, in place of drivers, threads and clocks."""
 
     name: str
     clock: SimulatedClock
@@ -57,7 +57,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class ProcessPlan:
-    """A process to be: `enter` makes of its ports the loops that run in it, each in a fiber, and the object that answers requests."""
+    """A process to start: `enter` takes its ports and returns its loops, each for a fiber, and the object that answers requests."""
 
     name: str
     role: str
@@ -88,12 +88,12 @@ class SimulatedProcess:
         return self.life is not None and self.life.alive
 
     def is_paused(self) -> bool:
-        """Whether it stands still."""
+        """Whether its fibers stand still."""
         return self.life is not None and self.life.paused
 
 
 class World:
-    """Everything that there is. Make it, `add` and `start` processes, `spawn` what the lab does, `run`, and `close` it.
+    """Make it, `add` and `start` processes, `spawn` fibers of the lab, `run` it, and `close` it.
 
     `apply` carries out the call fault of a call; `when_gone` is called with a process that ended by itself, and why.
     """
@@ -132,7 +132,7 @@ class World:
 
     @property
     def now_ns(self) -> int:
-        """Since the world began."""
+        """Nanoseconds since the world began."""
         return self.scheduler.now_ns
 
     def add(self, plan: ProcessPlan, skew: Skew) -> SimulatedProcess:
@@ -142,7 +142,7 @@ class World:
         return process
 
     def start(self, process: SimulatedProcess) -> None:
-        """Its next incarnation begins."""
+        """Start its next incarnation."""
         assert not process.is_alive(), "a process is started once it is not there"
         process.incarnation += 1
         name = process.name if process.incarnation == 1 else f"{process.name}.{process.incarnation}"
@@ -157,7 +157,7 @@ class World:
         self.scheduler.spawn(f"{name}/main", life, enter)
 
     def kill(self, process: SimulatedProcess) -> None:
-        """kill -9: it does nothing any more; what it sent before is under way, and its connections are closed by the kernel."""
+        """kill -9: its fibers end, messages that it sent before are still under way, and the kernel closes its connections."""
         assert process.life is not None, "it was started"
         self.scheduler.kill(process.life)
         process.server = None
@@ -184,14 +184,14 @@ class World:
         return next((process for process in self.processes.values() if process.life is fiber.life), None)
 
     def spawn(self, name: str, target: Callable[[], object]) -> Fiber:
-        """Something that the lab does, in a fiber of its own."""
+        """A new fiber of the lab."""
         return self.scheduler.spawn(name, self._lab, target)
 
     def request(self, process: SimulatedProcess, what: str, serve: Callable[[object], T], *, timeout_s: float) -> T:
         """Ask a process over the network; the calling fiber, a client's, waits for the answer.
 
         Raises:
-            LineCut: no answer: `refused` where nobody listens, else it may have been taken.
+            LineCut: no answer: `refused` if no process listens, else the request may have taken effect.
         """
         scheduler = self.scheduler
         fiber = scheduler.check_alive()
@@ -244,7 +244,7 @@ class World:
         )
 
     def _break(self, process: SimulatedProcess, error: Exception) -> None:
-        """Half a process helps nobody: it ends as a whole."""
+        """A process whose fiber broke ends as a whole."""
         self.kill(process)
         self.when_gone(process, f"{type(error).__name__}: {error}"[:200])
 

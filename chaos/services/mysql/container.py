@@ -11,7 +11,7 @@ from chaos.services.mysql import server as mysql
 
 
 class MysqlContainer(ContainerService):
-    """MariaDB's or MySQL's image: both make a root user with this password, who may come from anywhere."""
+    """MariaDB's or MySQL's image: both create a root user with this password, who may connect from anywhere."""
 
     name = "mysql"
     inner_port = 3306
@@ -26,17 +26,17 @@ class MysqlContainer(ContainerService):
         return {"MYSQL_ROOT_PASSWORD": self._password}
 
     def address(self, database: str) -> MysqlAddress:
-        """Where it is reached, with a user who may do everything."""
+        """Its address, for a user with all rights."""
         return MysqlAddress(LOOPBACK, self.port, "root", self._password, database)
 
     def missing(self) -> str:
-        """What a SELECT lacks."""
+        """Nothing ("") when it answers a SELECT, else the problem."""
         return mysql.missing(self.address(""))
 
     def version(self) -> str:
-        """As SELECT VERSION() says."""
+        """From SELECT VERSION()."""
         return mysql.read_version(self.address(""))
 
     def provide(self, services: Services) -> Services:
-        """With its address, and an empty database of the run's."""
+        """The services of a run with its address, and an empty database."""
         return mysql.provide_database(self.address(services.namespace), services)

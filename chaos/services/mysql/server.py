@@ -20,7 +20,7 @@ from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
 USER = "tasklab"
 STATEMENT_TIMEOUT_S = 30.0
 ARGUMENTS = ("--skip-name-resolve", "--max-connections=500")
-"""Wherever the server runs."""
+"""Arguments of the server, in every environment."""
 
 SERVER_ARGUMENTS = (
     *ARGUMENTS,
@@ -30,7 +30,7 @@ SERVER_ARGUMENTS = (
 
 
 def missing(address: MysqlAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> str:
-    """What a round trip to that server lacks; nothing ("") when it answers a statement."""
+    """Why that server answers no statement; nothing ("") when it does."""
     try:
         read_version(address, timeout_s)
     except pymysql.MySQLError as error:
@@ -39,7 +39,7 @@ def missing(address: MysqlAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> s
 
 
 def read_version(address: MysqlAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> str:
-    """What the server calls itself."""
+    """As the server reports it."""
     with closing(connect(address, timeout_s)) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT VERSION()")
         (version,) = cursor.fetchone() or ("",)
@@ -98,15 +98,15 @@ class MysqlServer(Server):
         super().__init__(warden, directory, leases)
         self._password = secrets.token_hex(12)
         self._child: ChildProcess | None = None
-        # mysqld refuses root unless told; it must not change its user either: that would cut it loose from the warden's death.
+        # mysqld refuses to run as root without this. It must not change its user: then it would not die with the warden.
         self._as_user = ["--user=root"] if os.geteuid() == 0 else []
 
     def address(self, database: str) -> MysqlAddress:
-        """Where it listens, with a user who may do everything."""
+        """Its address, for a user with all rights."""
         return MysqlAddress(LOOPBACK, self.ports[0], USER, self._password, database)
 
     def provide(self, services: Services) -> Services:
-        """With its address, and an empty database of the run's."""
+        """The services of a run with its address, and an empty database."""
         return provide_database(self.address(services.namespace), services)
 
     @property
@@ -125,11 +125,11 @@ class MysqlServer(Server):
         return self.ports
 
     def missing(self) -> str:
-        """What a SELECT lacks."""
+        """Nothing ("") when it answers a SELECT, else the problem."""
         return missing(self.address(""))
 
     def version(self) -> str:
-        """As SELECT VERSION() says."""
+        """From SELECT VERSION()."""
         return read_version(self.address(""))
 
     def _prepare(self, deadline: Deadline) -> None:

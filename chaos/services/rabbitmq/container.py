@@ -16,14 +16,14 @@ UNSAVED = f"""{MEMBERS}
   registry="${{config%/*/config}}/names.dets"
   [ -e "$config" ] && [ ! "$registry" -nt "$config" ] && echo "$config"
 done"""
-"""Says which members of quorum queues are not in the registry on the disk, see `QuorumQueues`."""
+"""Prints the members of quorum queues that are not in the registry on the disk, see `QuorumQueues`."""
 
 CONFIGS = f"""{MEMBERS} cat "$config" && printf '\\0'; done"""
 """Prints the configurations of all members, a zero byte after each."""
 
 
 class RabbitmqContainer(ContainerService):
-    """RabbitMQ's image, with a user of this lab's."""
+    """RabbitMQ's image, with a user of this lab."""
 
     name = "rabbitmq"
     inner_port = 5672
@@ -38,19 +38,19 @@ class RabbitmqContainer(ContainerService):
         return {"RABBITMQ_DEFAULT_USER": rabbitmq.USER, "RABBITMQ_DEFAULT_PASS": self._password}
 
     def address(self) -> RabbitmqAddress:
-        """Where it is reached, with a user who may do everything."""
+        """Its address, for a user with all rights."""
         return RabbitmqAddress(LOOPBACK, self.port, rabbitmq.USER, self._password)
 
     def missing(self) -> str:
-        """What a confirmed message there and back lacks."""
+        """Nothing ("") when a confirmed message comes back, else the problem."""
         return rabbitmq.missing(self.address())
 
     def version(self) -> str:
-        """As the broker says when a client connects."""
+        """As the broker reports it when a client connects."""
         return rabbitmq.read_version(self.address())
 
     def provide(self, services: Services) -> Services:
-        """With its address."""
+        """The services of a run with its address."""
         return replace(services, rabbitmq=self.address())
 
     def kill(self) -> str:

@@ -1,4 +1,4 @@
-"""AMQP 0-9-1 as bytes on a wire: cutting a stream into frames without changing a byte, and telling which method a frame holds."""
+"""AMQP 0-9-1 as bytes on a wire: cutting a stream into frames without changing a byte, and reading the methods and properties in them."""
 
 import struct
 from typing import NamedTuple
@@ -45,7 +45,7 @@ class Frame(NamedTuple):
 
     @property
     def payload(self) -> bytes:
-        """What is between header and end."""
+        """The bytes between header and end."""
         return self.raw[HEADER_BYTES:-END_BYTES]
 
     @property
@@ -55,7 +55,7 @@ class Frame(NamedTuple):
 
 
 class Splitter:
-    """Cuts one direction of a connection into frames. What was not yet a whole frame is kept for the next time."""
+    """Cuts one direction of a connection into frames. An incomplete frame is kept until the rest comes."""
 
     def __init__(self, *, preamble: bool) -> None:
         self.is_blind = False
@@ -66,7 +66,7 @@ class Splitter:
     def feed(self, received: bytes) -> list[Frame]:
         """The frames that are whole now. Joined, all that it ever returned, and then `unfinished`, are the bytes it was fed.
 
-        What is not AMQP 0-9-1 makes it give up: `is_blind` from then on, nothing is returned any more and `unfinished` grows.
+        A stream that is not AMQP 0-9-1 makes it blind: from then on it returns no frames, and keeps all bytes as unfinished.
         """
         unread = self._unread
         unread += received
@@ -85,13 +85,13 @@ class Splitter:
         return frames
 
     def take_unfinished(self) -> bytes:
-        """What came after the last whole frame; it is the caller's now."""
+        """The bytes after the last whole frame, handed over to the caller."""
         unread = bytes(self._unread)
         self._unread.clear()
         return unread
 
     def _end_of_frame(self, at: int) -> int:
-        """Where the frame that begins at `at` ends, or a place beyond what has come if that cannot be told yet."""
+        """The end of the frame that begins at `at`, or a position beyond all bytes so far if it is not known yet."""
         unread = self._unread
         beyond = len(unread) + 1
         kind = unread[at]

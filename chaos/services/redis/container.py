@@ -10,7 +10,7 @@ from chaos.services.redis import server as redis
 
 
 class RedisContainer(ContainerService):
-    """Redis' image, as one node without replica or Sentinels; only this machine reaches it, so it needs no password."""
+    """The image of Redis, as one node without replica or Sentinels; only this machine reaches it, so it needs no password."""
 
     name = "redis"
     inner_port = 6379
@@ -21,13 +21,13 @@ class RedisContainer(ContainerService):
         return {}
 
     def missing(self) -> str:
-        """What a write lacks."""
+        """Nothing ("") when a write can be read again, else the problem."""
         return redis.missing_write(LOOPBACK, self.port)
 
     def version(self) -> str:
-        """As INFO says."""
+        """From INFO."""
         return redis.read_version(LOOPBACK, self.port)
 
     def provide(self, services: Services) -> Services:
-        """With its address."""
+        """The services of a run with the address of this one."""
         return replace(services, redis=RedisAddress(LOOPBACK, self.port))

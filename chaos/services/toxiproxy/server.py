@@ -24,7 +24,7 @@ class ToxiproxyServer(Server):
 
     @property
     def api(self) -> Toxiproxy:
-        """To drive it."""
+        """The client of its HTTP interface."""
         return Toxiproxy(LOOPBACK, self.ports[0])
 
     @property
@@ -43,9 +43,9 @@ class ToxiproxyServer(Server):
         return self.ports
 
     def missing(self) -> str:
-        """What an answer of its HTTP interface lacks."""
-        if is_refused(LOOPBACK, self.ports[0]):  # cheaper than to have an HTTP client find out
-            return f"nobody listens at port {self.ports[0]}"
+        """Nothing ("") when its HTTP interface answers, else the problem."""
+        if is_refused(LOOPBACK, self.ports[0]):  # cheaper than an attempt of an HTTP client
+            return f"nothing listens at port {self.ports[0]}"
         try:
             self.version()
         except ServiceUnavailable as error:
@@ -53,7 +53,7 @@ class ToxiproxyServer(Server):
         return ""
 
     def version(self) -> str:
-        """As it says itself."""
+        """As the server reports it."""
         return self.api.version()
 
     def _prepare(self, deadline: Deadline) -> None:

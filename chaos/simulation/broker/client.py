@@ -1,4 +1,4 @@
-"""The broker port of a simulated process: one connection, channels on it, and everything that can go wrong between here and there."""
+"""The broker port of a simulated process: one connection, channels on it, and all its failures."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -18,13 +18,13 @@ _OUTCOMES = {True: "confirmed", False: "returned", None: "unknown"}
 
 
 class BrokerErrorFactory(Protocol):
-    """What a system calls the broker's failures and answers."""
+    """Makes the errors and answers of a system for those of the broker."""
 
     def unavailable(self, why: str) -> Exception:
         """There is no connection; nothing was sent."""
 
     def connection_lost(self, why: str) -> Exception:
-        """The connection broke; what was under way may have arrived."""
+        """The connection broke; messages under way may have arrived."""
 
     def outcome(self, name: str) -> object:
         """What became of a message: `confirmed`, `returned`, `refused` or `unknown`."""
@@ -68,7 +68,7 @@ class SimulatedDelivery:
 
 
 class BrokerConnection:
-    """A connection: lost once, lost for good. What it carries arrives in the order in which it was sent."""
+    """A connection: once lost, it stays lost. Messages arrive in the order in which they were sent."""
 
     def __init__(self, line: Line, patience_ns: int) -> None:
         self.line = line
@@ -125,7 +125,7 @@ class BrokerConnection:
             raise
 
     def send(self, what: str, act: Callable[[], None], subject: str = "", bodies: Sequence[bytes] = ()) -> None:
-        """Something of which no answer comes: it arrives, if the connection lives that long.
+        """Send a message without an answer: it arrives, if the connection lives that long.
 
         Raises:
             LineCut: it broke already while this was being sent.
@@ -158,11 +158,11 @@ class BrokerConnection:
         scheduler.at(scheduler.now_ns + after_ns, lambda: self.cut("the connection was reset"))
 
     def when_lost(self, tell: Callable[[], None]) -> None:
-        """Have the broker do something when it hears that the connection is gone."""
+        """Have the broker do something when the end of the connection arrives there."""
         self._on_lost.append(tell)
 
     def hang_up(self, why: str) -> None:
-        """The process is gone, or wants no more: what it sent before still arrives."""
+        """The process is gone, or closes the connection: messages sent before still arrive."""
         if self._lost is None:
             self._lost = why
             on_lost, self._on_lost = self._on_lost, []
@@ -170,7 +170,7 @@ class BrokerConnection:
                 self.line.arrive(tell, not_before_ns=self._last_arrival_ns, is_data=False)
 
     def cut(self, why: str) -> None:
-        """The connection breaks: what is under way is lost, and the broker hears of it."""
+        """The connection breaks: messages under way are lost, and the broker sees its end."""
         self._is_cut = True
         self.hang_up(why)
 
@@ -204,7 +204,7 @@ class SimulatedPublisher:
         return [self._errors.outcome(_OUTCOMES[fate]) for fate in fates]
 
     def close(self) -> None:
-        """Let go of the channel: nothing that anybody would notice."""
+        """Closing the channel has no effect that could be seen."""
 
     def _arrive_late(self, bodies: Sequence[tuple[str, bytes]]) -> None:
         for queue_name, body in bodies:
@@ -242,7 +242,7 @@ class SimulatedConsumer:
         return self._inbox.popleft() if self._inbox else None
 
     def ack(self, delivery: SimulatedDelivery) -> None:
-        """Say that the message is dealt with."""
+        """Acknowledge the message."""
         self._send("ack", delivery, lambda subscription: self._server.acknowledge(subscription, delivery.tag))
 
     def reject(self, delivery: SimulatedDelivery, *, requeue: bool) -> None:
@@ -254,7 +254,7 @@ class SimulatedConsumer:
         )
 
     def close(self) -> None:
-        """Let go of the channel; the dead need not: theirs are closed for them."""
+        """Close the channel; the channels of a dead process are closed for it."""
         fiber = self._scheduler.current
         if fiber is not None and fiber.life.alive and self._closed is None and self._link.lost is None:
             with suppress(LineCut):
@@ -362,12 +362,12 @@ class SimulatedBroker:
             self._link.cut(why)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the connection."""
         if self._link is not None:
             self._link.hang_up("this process hung up")
 
     def _open_link(self) -> BrokerConnection:
-        while self._is_opening:  # one at a time: a second connection would be nobody's to close
+        while self._is_opening:  # one at a time: a second connection would have no owner to close it
             self._line.network.scheduler.wait(self._opened)
         if self._link is None or self._link.lost is not None:
             self._is_opening = True

@@ -1,4 +1,4 @@
-"""The way from a process to a service: requests and answers take their time, are held up, or are lost."""
+"""Lines from processes to services: requests and answers take their time, are held up, or are lost."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from chaos.simulation.network.failpoints import CallFault, Cut, Kill, Pause, Sid
 T = TypeVar("T")
 
 REFUSED_NS = 200_000
-"""How soon a client knows that nobody listens."""
+"""How soon a client learns that no server listens."""
 
 
 How = Literal["refused", "unsent", "unanswered"]
@@ -36,7 +36,7 @@ class LineCut(Exception):
 
 
 class Undone(Exception):
-    """The service answers that it undid what was asked, for a reason that lies in other clients: a code of MySQL's."""
+    """The service answers that it undid the request because of other clients; `code` is one of MySQL."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -45,14 +45,14 @@ class Undone(Exception):
 
 @dataclass(slots=True)
 class Service:
-    """A service as the network sees it. `epoch` counts its lives: what was under way to an earlier one is lost."""
+    """A service as the network sees it. `epoch` counts its lives: messages under way to an earlier one are lost."""
 
     name: str
     up: bool = True
     epoch: int = 0
 
     def kill(self) -> None:
-        """Nobody listens any more, and every connection is gone."""
+        """New connections are refused, and every connection is gone."""
         self.up = False
         self.epoch += 1
 
@@ -116,9 +116,9 @@ class Line:
         self._sum_up()
 
     def restore(self, degradation: Degradation, *, losing_data: bool = False) -> None:
-        """Lift one such fault; the others stay on. Without any that blocks, what was held up goes on.
+        """Lift one such fault; the others stay on. Without any that blocks, held-up messages go on.
 
-        `losing_data`: what was held up is gone, except the news that connections ended.
+        `losing_data`: held-up messages are lost, except the news that connections ended.
         """
         self._degradations.remove(degradation)
         self._sum_up()
@@ -156,7 +156,7 @@ class Line:
             scheduler.at(scheduler.now_ns + BASE_NS, arrive)
 
     def arrive(self, action: Callable[[], None], *, not_before_ns: int = 0, is_data: bool = True) -> int:
-        """Have something arrive at the other end that nobody waits for; when it will, as far as is known now.
+        """Send a message without an answer to the other end; when it arrives, as far as is known now.
 
         `is_data`: it is carried by a connection, not the news of a connection's end.
         """
@@ -225,7 +225,7 @@ class Line:
         raise LineCut("unanswered")
 
     def _send(self, fiber: Fiber, patience_ns: int, connected_epoch: int | None, payload: Sequence[Any]) -> int:
-        """Have the request arrive; in which life of the service it did."""
+        """Have the request arrive; the epoch of the service in which it did."""
         network, service = self.network, self.service
         if not service.up or self.refused or (connected_epoch is not None and connected_epoch != service.epoch):
             network.scheduler.rest(REFUSED_NS)
@@ -242,7 +242,7 @@ class Line:
         return epoch
 
     def begin(self, what: str) -> Fiber:
-        """The calling fiber sends something of which no answer comes; a call fault may strike it all the same.
+        """The calling fiber sends a message without an answer; a call fault may strike it nevertheless.
 
         Raises:
             LineCut: the connection broke: it never arrives.
@@ -254,7 +254,7 @@ class Line:
         return fiber
 
     def sent(self, fiber: Fiber, what: str) -> None:
-        """What `begin` began is on its way: the last moment of the call."""
+        """The message that `begin` began is under way: the last moment of the call."""
         call_fault = self._call_fault(fiber)
         if call_fault is not None and isinstance(call_fault, Kill | Pause):
             self._apply(fiber, what, call_fault, "after")
@@ -278,7 +278,7 @@ class Line:
         self.network.scheduler.rest(0)  # killed: it ends here; paused: it stands still here
 
     def _pass(self, patience_ns: int, how: How) -> None:
-        """Wait until the line is open again, or patience is over."""
+        """Wait until the line is open again, or the time-out."""
         scheduler = self.network.scheduler
         until_ns = scheduler.now_ns + patience_ns
         while self.blocked:
