@@ -1,8 +1,9 @@
 """Faults of the network are seen on a connection that was open and on a new one; where nothing is seen, they did not bite."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 
 import pymysql
@@ -20,6 +21,7 @@ from chaos.network.links import Links
 from chaos.network.proxies import NetworkProxy
 from chaos.services.redis import server as redis
 from chaos.services.registry import open_exchange
+from tests.network_table import QUESTION_BYTES, TABLE, Row
 
 pytestmark = pytest.mark.services
 
@@ -70,6 +72,49 @@ def test_a_degraded_network_is_seen_and_is_clean_again(
     assert evidence.startswith(f"{kind} seen on an open connection")
     with closing(open_exchange(getattr(services.as_seen_by("worker-1"), service), PATIENCE_S)) as exchange:
         exchange.ask(100_000)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=str)
+def test_a_network_fault_costs_what_the_table_says(
+    outside: ExternalEnvironment, start_process: StartProcess, row: Row
+) -> None:
+    services = outside.provision("test_table", linked=["worker-1"])
+    processes = {"worker-1": start_user(start_process, services, "redis")}
+    injection = outside.injection(DegradeNetwork("worker-1", "redis", row.kind, row.value), services, processes)
+    with closing(open_exchange(services.as_seen_by("worker-1").redis, PATIENCE_S)) as exchange:  # type: ignore[arg-type]
+        exchange.ask(QUESTION_BYTES)
+        injection.begin()
+
+        began_s = time.monotonic()
+        with pytest.raises(ConnectionError) if row.breaks else nullcontext():
+            exchange.ask(QUESTION_BYTES)
+        took_s = time.monotonic() - began_s
+
+    injection.end()
+    assert 0.9 * row.takes_s <= took_s <= row.takes_s + 0.5
+
+
+def test_of_two_faults_on_one_link_the_second_stays_when_the_first_is_lifted(
+    local: LocalEnvironment, provision: Provision, start_process: StartProcess
+) -> None:
+    services = provision(["worker-1"])
+    processes = {"worker-1": start_user(start_process, services, "mysql")}
+    first, second = (
+        local.injection(DegradeNetwork("worker-1", "mysql", "delay", 100.0), services, processes) for _ in range(2)
+    )
+    for injection in (first, second):
+        injection.begin()
+        injection.await_bite(PATIENCE_S)
+
+    with closing(open_exchange(services.as_seen_by("worker-1").mysql, PATIENCE_S)) as exchange:  # type: ignore[arg-type]
+        both_s = exchange.ask()
+        first.end()
+        one_s = exchange.ask()
+        second.end()
+        second.await_healed(PATIENCE_S)
+
+    assert 0.36 <= both_s <= 0.9
+    assert 0.18 <= one_s <= 0.34
 
 
 @pytest.mark.parametrize(("kind", "value"), KINDS)

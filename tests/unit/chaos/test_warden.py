@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -175,6 +176,18 @@ def test_an_exit_code_is_heard(warden: WardenClient) -> None:
 
     assert child.wait(PATIENCE_S) == 7
     assert child.log_tail() == "last words"
+
+
+def test_the_instant_of_an_end_is_known_however_late_the_lab_looks(warden: WardenClient) -> None:
+    began_ns = time.monotonic_ns()
+    child = warden.spawn("short", ["true"], log=warden.directory / "log")
+    running = warden.spawn("sleeper", ["sleep", "1000"], log=warden.directory / "log")
+    assert child.wait(PATIENCE_S) == 0
+    seen_ns = time.monotonic_ns()
+
+    assert child.ended_ns is not None
+    assert began_ns < child.ended_ns <= seen_ns
+    assert running.ended_ns is None
 
 
 def test_output_is_appended_to_the_log(warden: WardenClient) -> None:
