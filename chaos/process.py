@@ -52,3 +52,6 @@ class Process(Protocol):
 
     def exit_code(self) -> int | None:
         """How its last incarnation ended (negative: the signal), or None while it runs."""
+
+    def ended_ns(self) -> int | None:
+        """When its last incarnation ended, on the monotonic clock; None while it runs, or if that is not known."""

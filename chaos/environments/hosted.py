@@ -126,7 +126,8 @@ class HostedEnvironment:
             return f"{refused}{lack}" + (f" (possible in: {', '.join(others)})" if others else "")
         if fault.struck_service is not None and fault.struck_service not in self.offers:
             return f"{refused}it has no service {fault.struck_service!r}; it has {', '.join(sorted(self.offers)) or 'none'}"
-        return ""
+        program = injector.missing_program()
+        return refused + program if program else ""
 
     def counters(self, process: str) -> Counters:
         """The traffic between a linked process of the present run and RabbitMQ: shows that the process used its link.

@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from chaos.environment import SERVICE_NAMES, ServiceName
+from chaos.environment import SERVICE_NAMES, AnyEnvironment, ServiceName
 from chaos.faults import Fault
 
 
-class SimulatedEnvironment:
+class SimulatedEnvironment(AnyEnvironment):
     """Nothing to start and nothing to clean up: each world is made, run and forgotten within one call."""
 
     name = "simulated"

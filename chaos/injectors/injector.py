@@ -61,10 +61,11 @@ class Injector(Generic[FaultT]):
         for capability in Capability:
             if capability in self.needs - capabilities:
                 return capability.value
-        for program in self.programs:
-            if binaries.find(program) is None:
-                return binaries.missing(program)
         return self.refusal(fault, capabilities)
+
+    def missing_program(self) -> str:
+        """The program that this machine lacks, with its remedy; nothing (""): none."""
+        return next((binaries.missing(program) for program in self.programs if binaries.find(program) is None), "")
 
 
 def injector_of(fault: Fault) -> Injector[Any]:
