@@ -8,7 +8,7 @@ import msgspec
 
 from chaos.faults import FAULTS, Fault
 from chaos.simulation.network.delays import Stated
-from chaos.simulation.network.mishaps import Cut, Kill, Mishap, Pause, Undo
+from chaos.simulation.network.failpoints import CallFault, Cut, Kill, Pause, Undo
 from scenarios.experiment import scenario
 from scenarios.experiment.scenario import Trigger
 from scenarios.simulated.system import Sizes
@@ -51,7 +51,7 @@ class PlannedMishap(msgspec.Struct, frozen=True, omit_defaults=True):
     lasts_s: float = 0.5
     code: int = 0
 
-    def mishap(self) -> Mishap:
+    def mishap(self) -> CallFault:
         """As the network carries it out."""
         side: Any = self.side
         match self.kind:
@@ -133,9 +133,9 @@ def trigger_of(strike: PlannedStrike) -> Trigger | None:
     return trigger
 
 
-def mishaps_by_call(plan: WorldPlan) -> dict[str, dict[int, Mishap]]:
+def mishaps_by_call(plan: WorldPlan) -> dict[str, dict[int, CallFault]]:
     """As the network looks them up."""
-    found: dict[str, dict[int, Mishap]] = {}
+    found: dict[str, dict[int, CallFault]] = {}
     for mishap in plan.mishaps:
         found.setdefault(mishap.fiber, {})[mishap.call] = mishap.mishap()
     return found

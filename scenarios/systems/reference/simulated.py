@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from chaos.simulation.database.dialect import DIALECT
 from chaos.simulation.database.statements import Tables
-from chaos.simulation.world import Bounds, Loop, ProcessPlan, Seams
+from chaos.simulation.world import Bounds, Loop, Ports, ProcessPlan
 from reference_impl.components import Components, Patch, build_api, unpatched
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable, CacheUnavailable, ReferenceSystemError
 from reference_impl.extensions import Handler
@@ -140,16 +140,16 @@ class ReferenceSimulation:
         with engine.connect() as connection:
             return trail_of(connection, epoch_ns)
 
-    def components(self, seams: Seams, settings: Settings, probe: Probe) -> Components:
+    def components(self, ports: Ports, settings: Settings, probe: Probe) -> Components:
         """The components of one process."""
-        runtime = Runtime(seams.name, seams.clock, seams.entropy, seams.stop, LeaseRecorder(lambda: probe))
+        runtime = Runtime(ports.name, ports.clock, ports.entropy, ports.stop, LeaseRecorder(lambda: probe))
         handle = cast(Handler, handler(lambda: probe, TaskError))
         components = Components(
             settings=settings,
             runtime=runtime,
-            engine=seams.engine,
-            broker=cast(Broker, seams.broker),
-            cache=cast(Cache, seams.cache),
+            engine=ports.engine,
+            broker=cast(Broker, ports.broker),
+            cache=cast(Cache, ports.cache),
             metrics=_METRICS,
             handler_of=lambda _: handle,
             leader_jobs=(leader_job(lambda: probe),),
@@ -158,9 +158,9 @@ class ReferenceSimulation:
 
     def _entry(
         self, role: str, settings: Settings, make_probe: MakeProbe
-    ) -> Callable[[Seams], tuple[Sequence[Loop], object]]:
-        def enter(seams: Seams) -> tuple[Sequence[Loop], object]:
-            components = self.components(seams, settings, make_probe(seams.name))
+    ) -> Callable[[Ports], tuple[Sequence[Loop], object]]:
+        def enter(ports: Ports) -> tuple[Sequence[Loop], object]:
+            components = self.components(ports, settings, make_probe(ports.name))
             if role == "api":
                 return (), build_api(components)
             working, serving = loops_of(role, components, components.runtime.shutdown)

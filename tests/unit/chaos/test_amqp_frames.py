@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pamqp import commands, frame
 
-from chaos.network.frames import (
+from chaos.services.rabbitmq.frames import (
     ACK,
     DELIVER,
     GET_OK,
