@@ -43,10 +43,6 @@ def test_a_planted_defect_is_found_and_its_story_is_short(name: str) -> None:
     assert again.digest() == told.world.digest()
 
 
-def test_there_are_twelve() -> None:
-    assert len(mutant_names()) == 12
-
-
 def test_a_line_repeats_the_break_in_a_new_process_and_leaves_a_report(tmp_path: Path) -> None:
     mutant = find_mutant("key_per_attempt")
     simulation = mutant.simulation()

@@ -4,16 +4,31 @@ from pathlib import Path
 
 import pytest
 
+import scenarios.systems.mutants
 from chaos.environment import Services
 from scenarios.contract.system import Handlers
 from scenarios.errors import UnknownName, WrongUsage, nearest
 from scenarios.lookup import CONTROL, MUTANTS, find_scenario, find_system, mutant_names, system_names
+from scenarios.simulated.search.token import read_token
 from scenarios.systems.mutant import Delegate, Mutant, find_mutant
 
 
 @pytest.mark.parametrize("name", ["reference", "naive"])
 def test_an_address_of_an_earlier_version_still_leads_to_its_system(name: str) -> None:
     assert find_system(f"scenarios.systems.{name}:system") is find_system(name)
+
+
+@pytest.mark.parametrize("name", ["reference", "naive"])
+def test_a_token_of_an_earlier_version_still_leads_to_its_system(name: str) -> None:
+    token = read_token(f"swarm~scenarios.systems.{name}:system~7")
+
+    assert (find_system(token.system), token.seed) == (find_system(name), 7)
+
+
+def test_every_module_of_the_package_is_a_mutant_or_the_control() -> None:
+    modules = {file.stem for file in Path(scenarios.systems.mutants.__path__[0]).glob("[!_]*.py")}
+
+    assert modules == {*mutant_names(), CONTROL}
 
 
 @pytest.mark.parametrize("name", [*mutant_names(), CONTROL])
