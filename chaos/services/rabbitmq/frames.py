@@ -28,6 +28,12 @@ REJECT = commands.Basic.Reject.index
 CONFIRM_SELECT = commands.Confirm.Select.index
 CHANNEL_OPEN = commands.Channel.Open.index
 
+UNREADABLE = (
+    *(PAMQPException, struct.error, ValueError, LookupError, TypeError, ArithmeticError, OSError),
+    RecursionError,
+)
+"""What pamqp raises at bytes that are no content header: a client may send anything."""
+
 _AMQP = b"AMQP"
 _kind_and_channel = struct.Struct(">BH")
 _size = struct.Struct(">I")
@@ -137,7 +143,7 @@ def read_properties(raw: bytes) -> tuple[tuple[str, str], ...]:
     """
     try:
         _, _, content = frame.unmarshal(raw)
-    except (PAMQPException, ValueError, LookupError, struct.error):
+    except UNREADABLE:
         return ()
     if not isinstance(content, header.ContentHeader):
         return ()
