@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal
-from chaos.injection import Evidence
+from chaos.injection import Evidence, Message
 from chaos.network.relay import Link
 from chaos.network.rules import ArmedRule, FreezeAtNthPublish, Rule
 
@@ -35,7 +35,7 @@ class RelayRule:
         if firing is None:
             why = f"it waits for number {self._rule.nth}, and has seen {self._armed.seen}"
             raise FaultDidNotBite(self._fault, self.target, why)
-        return Evidence(str(firing))
+        return Evidence(str(firing), tuple(map(Message, firing.bodies)))
 
     def end(self) -> None:
         """Disarm; cut what is frozen, and let new connections through."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from random import Random
-from typing import Protocol
 
+from chaos.errors import FaultDidNotBite
 from chaos.faults import (
     DegradeNetwork,
     FailOverRedis,
@@ -14,46 +14,17 @@ from chaos.faults import (
     SwallowAck,
     WithholdConfirm,
 )
+from chaos.injection import Evidence, Injection, Message
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.kernel.scheduler import Waiters
 from chaos.simulation.world import SimulatedProcess, World
 
 
-class CannotStrike(Exception):
-    """There is nothing here that this fault could strike."""
-
-
-class Injection(Protocol):
-    """One fault in this world. One that `lies_in_wait` bites when the traffic it waits for comes, and then wakes `bitten`."""
-
-    target: str
-    bitten: Waiters
-    lies_in_wait: bool
-
-    def is_possible(self) -> bool:
-        """Whether there is something to strike now: nobody kills the dead."""
-
-    def begin(self) -> None:
-        """Do it, or lie in wait."""
-
-    def evidence(self) -> str:
-        """What was seen of its bite; "": it has not bitten yet."""
-
-    def end(self) -> None:
-        """Lift it; idempotent, and harmless if it never began."""
-
-
 class _AtOnce:
     """A fault that is there as soon as it is done."""
 
-    lies_in_wait = False
-
-    def __init__(
-        self, target: str, do: Callable[[], str], undo: Callable[[], None], is_possible: Callable[[], bool]
-    ) -> None:
+    def __init__(self, target: str, do: Callable[[], str], undo: Callable[[], None]) -> None:
         self.target = target
-        self.bitten: Waiters = []
-        self.is_possible = is_possible
         self._do = do
         self._undo = undo
         self._seen = ""
@@ -61,50 +32,61 @@ class _AtOnce:
     def begin(self) -> None:
         self._seen = self._do()
 
-    def evidence(self) -> str:
-        return self._seen
+    def await_bite(self, timeout_s: float) -> Evidence:
+        return Evidence(self._seen)
 
     def end(self) -> None:
         if self._seen:
+            self._seen = ""
             self._undo()
 
+    def await_healed(self, timeout_s: float) -> None:
+        """It healed when it was lifted."""
 
-def injection(world: World, fault: Fault, chance: Random) -> Injection:
+
+def injection(fault: Fault, world: World, chance: Random) -> Injection:
     """The fault, ready to begin. `chance` decides what a fault leaves open: what a killed broker loses, how long a failover takes.
 
     Raises:
-        CannotStrike: the world has no such process.
+        FaultDidNotBite: there is nothing to strike.
     """
     match fault:
         case KillProcess(name):
-            victim = _process(world, name)
-            return _AtOnce(victim.name, lambda: _kill(world, victim), lambda: _start(world, victim), victim.is_alive)
+            victim = _process(world, fault, name)
+            return _AtOnce(victim.name, lambda: _kill(world, victim), lambda: _start(world, victim))
         case PauseProcess(name):
-            sleeper = _process(world, name)
-            return _AtOnce(
-                sleeper.name,
-                lambda: _pause(world, sleeper),
-                lambda: _resume(world, sleeper),
-                lambda: sleeper.is_alive() and not sleeper.is_paused(),
-            )
+            sleeper = _process(world, fault, name)
+            if sleeper.is_paused():
+                raise _nothing(fault, name)
+            return _AtOnce(sleeper.name, lambda: _pause(world, sleeper), lambda: _resume(world, sleeper))
         case KillService(name):
             service = world.services[name]
-            return _AtOnce(name, lambda: _kill_service(world, name, chance), service.start, lambda: service.up)
+            if not service.up:
+                raise _nothing(fault, name)
+            return _AtOnce(name, lambda: _kill_service(world, name, chance), service.start)
         case FailOverRedis():
-            return _AtOnce("redis", lambda: _fail_over(world, chance), lambda: None, lambda: world.cache.up)
+            if not world.cache.up:
+                raise _nothing(fault, "redis")
+            return _AtOnce("redis", lambda: _fail_over(world, chance), lambda: None)
         case SwallowAck(name, nth):
-            return _Swallow(world, _process(world, name), nth)
+            return _Swallow(world, _process(world, fault, name), nth)
         case WithholdConfirm(name, nth):
-            return _Withhold(world, _process(world, name), nth)
+            return _Withhold(world, _process(world, fault, name), nth)
         case DegradeNetwork(name, service, kind, value):
-            return _degraded(world, _process(world, name), service, kind, value)
-    raise CannotStrike(f"the simulated world cannot do {fault.name}")
+            return _degraded(world, _process(world, fault, name), service, kind, value)
+    raise FaultDidNotBite(fault.name, "?", "the simulated world cannot do it")
 
 
-def _process(world: World, name: str) -> SimulatedProcess:
-    found = world.processes.get(name) or next((one for one in world.processes.values() if one.plan.role == name), None)
+def _nothing(fault: Fault, target: str) -> FaultDidNotBite:
+    return FaultDidNotBite(fault.name, target, "there is nothing left to strike")
+
+
+def _process(world: World, fault: Fault, name: str) -> SimulatedProcess:
+    found = world.processes.get(name)
     if found is None:
-        raise CannotStrike(f"no process here is, or plays, {name!r}")
+        raise FaultDidNotBite(fault.name, name, "no process here has that name")
+    if not found.is_alive():
+        raise _nothing(fault, name)
     return found
 
 
@@ -146,26 +128,46 @@ def _fail_over(world: World, chance: Random) -> str:
     return "the replica has taken over"
 
 
-class _Swallow:
-    lies_in_wait = True
+class _Watching:
+    """A fault that waits for traffic on the line of a process to RabbitMQ."""
+
+    name = ""
 
     def __init__(self, world: World, process: SimulatedProcess, nth: int) -> None:
         self.target = process.name
-        self.bitten: Waiters = []
         self._world = world
+        self._process = process
         self._line = process.lines["rabbitmq"]
         self._left = nth
-        self._seen = ""
-        self.is_possible = process.is_alive
+        self._seen: Evidence | None = None
+        self._bitten: Waiters = []
 
     def begin(self) -> None:
         self._line.watch = self._look
 
-    def evidence(self) -> str:
+    def await_bite(self, timeout_s: float) -> Evidence:
+        if self._seen is None:
+            self._world.scheduler.wait(self._bitten, ns(timeout_s))
+        if self._seen is None:
+            raise FaultDidNotBite(self.name, self.target, "the traffic it waited for never came")
         return self._seen
 
     def end(self) -> None:
         self._line.watch = None
+
+    def await_healed(self, timeout_s: float) -> None:
+        """It healed when it was lifted."""
+
+    def _look(self, what: str, subject: str) -> bool:
+        raise NotImplementedError
+
+    def _bite(self, words: str, subject: str) -> None:
+        self._seen = Evidence(words, (Message(subject),))
+        self._world.scheduler.wake(self._bitten)
+
+
+class _Swallow(_Watching):
+    name = SwallowAck.name
 
     def _look(self, what: str, subject: str) -> bool:
         if what != "ack":
@@ -173,43 +175,26 @@ class _Swallow:
         self._left -= 1
         if self._left != 0:
             return False
-        self._seen = f"ack of {subject} swallowed, connection cut"
-        self._world.scheduler.wake(self.bitten)
+        self._bite("an ack swallowed, its connection cut", subject)
         return True
 
 
-class _Withhold:
-    lies_in_wait = True
-
-    def __init__(self, world: World, process: SimulatedProcess, nth: int) -> None:
-        self.target = process.name
-        self.bitten: Waiters = []
-        self._world = world
-        self._process = process
-        self._line = process.lines["rabbitmq"]
-        self._left = nth
-        self._seen = ""
-        self.is_possible = process.is_alive
-
-    def begin(self) -> None:
-        self._line.watch = self._look
-
-    def evidence(self) -> str:
-        return self._seen
+class _Withhold(_Watching):
+    name = WithholdConfirm.name
 
     def end(self) -> None:
-        self._line.watch = None
-        if self._seen:
+        super().end()
+        if self._seen is not None:
+            self._seen = None
             self._world.cut(self._process, "rabbitmq")
             self._line.unblock(losing_data=True)
 
     def _look(self, what: str, subject: str) -> bool:
-        if what == "publish" and not self._seen:
+        if what == "publish" and self._seen is None:
             self._left -= subject.count("\n") + 1  # a line for each message
             if self._left <= 0:
-                self._seen = "a publish arrived; from then on nothing passes"
                 self._line.block()
-                self._world.scheduler.wake(self.bitten)
+                self._bite("a publish arrived; from then on nothing passes", subject)
         return False
 
 
@@ -229,7 +214,7 @@ def _degraded(world: World, process: SimulatedProcess, service: str, kind: str, 
                 world.cut(process, service)
                 line.refused = True
             case _:
-                raise CannotStrike(f"the simulated network cannot do {kind!r}")
+                raise FaultDidNotBite(DegradeNetwork.name, target, f"the simulated network cannot do {kind!r}")
         return f"{kind} on {target}"
 
     def undo() -> None:
@@ -238,4 +223,4 @@ def _degraded(world: World, process: SimulatedProcess, service: str, kind: str, 
         if line.blocked:
             line.unblock()
 
-    return _AtOnce(target, do, undo, process.is_alive)
+    return _AtOnce(target, do, undo)

@@ -9,7 +9,7 @@ from random import Random
 
 from scenarios.experiment.plan import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
-from scenarios.simulated.worlds.plan import DelayPlan, PlannedMishap, PlannedStrike, PlannedTask, WorldPlan
+from scenarios.simulated.worlds.plan import DelayPlan, PlannedCallFault, PlannedStrike, PlannedTask, WorldPlan
 
 NAME = "swarm"
 PATIENCE_S = 2.0
@@ -41,7 +41,7 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         tasks=tasks,
         sizes=sizes,
         strikes=tuple(one for one in struck if isinstance(one, PlannedStrike)),
-        mishaps=_one_a_call([one for one in struck if isinstance(one, PlannedMishap)]),
+        call_faults=_one_a_call([one for one in struck if isinstance(one, PlannedCallFault)]),
         skews=draw.skews(),
         delays=_delays(chance),
         forgets_queues=terms.stands_forgotten_queues,
@@ -153,31 +153,31 @@ class _Draw:
         return {self.process(): (round(wall_s, 3), round(rate, 5))}
 
 
-def _kill_at_call(draw: _Draw) -> PlannedMishap:
+def _kill_at_call(draw: _Draw) -> PlannedCallFault:
     fiber, call = draw.call()
-    return PlannedMishap(fiber, call, "kill", draw.chance.choice(("before", "after")), draw.short_s())
+    return PlannedCallFault(fiber, call, "kill", draw.chance.choice(("before", "after")), draw.short_s())
 
 
-def _pause_at_call(draw: _Draw) -> PlannedMishap:
+def _pause_at_call(draw: _Draw) -> PlannedCallFault:
     fiber, call = draw.call("worker", "worker", "relay", "rescuer", "api")
     lasts_s = draw.long_s(draw.lease_s) if draw.chance.random() < 0.7 else draw.short_s()
-    return PlannedMishap(fiber, call, "pause", draw.chance.choice(("before", "after")), lasts_s)
+    return PlannedCallFault(fiber, call, "pause", draw.chance.choice(("before", "after")), lasts_s)
 
 
-def _cut_at_call(draw: _Draw) -> PlannedMishap:
+def _cut_at_call(draw: _Draw) -> PlannedCallFault:
     fiber, call = draw.call("api", "api", "relay", "worker", "worker", "rescuer")
     noticed_s = draw.chance.choice((0.0, 0.0, 0.5, 1.0))
-    return PlannedMishap(fiber, call, "cut", draw.chance.choice(("before", "after", "after")), noticed_s)
+    return PlannedCallFault(fiber, call, "cut", draw.chance.choice(("before", "after", "after")), noticed_s)
 
 
-def _cut_off_client(draw: _Draw) -> PlannedMishap:
+def _cut_off_client(draw: _Draw) -> PlannedCallFault:
     fiber = f"client-{draw.chance.choice(draw.tasks).task}"
-    return PlannedMishap(fiber, draw.chance.choice((1, 1, 2)), "cut", draw.chance.choice(("before", "after")), 0.0)
+    return PlannedCallFault(fiber, draw.chance.choice((1, 1, 2)), "cut", draw.chance.choice(("before", "after")), 0.0)
 
 
-def _undo_at_call(draw: _Draw) -> PlannedMishap:
+def _undo_at_call(draw: _Draw) -> PlannedCallFault:
     fiber, call = draw.call()
-    return PlannedMishap(fiber, call, "undo", code=draw.chance.choice((1205, 1213)))
+    return PlannedCallFault(fiber, call, "undo", code=draw.chance.choice((1205, 1213)))
 
 
 def _kill_at_gate(draw: _Draw) -> PlannedStrike:
@@ -229,7 +229,7 @@ def _degrade(draw: _Draw) -> PlannedStrike:
     return PlannedStrike("network_degraded", aim, at_s=draw.instant_s(), lasts_s=lasts_s)
 
 
-_KINDS: tuple[Callable[[_Draw], PlannedStrike | PlannedMishap], ...] = (
+_KINDS: tuple[Callable[[_Draw], PlannedStrike | PlannedCallFault], ...] = (
     _kill_at_call,
     _pause_at_call,
     _cut_at_call,
@@ -246,8 +246,8 @@ _KINDS: tuple[Callable[[_Draw], PlannedStrike | PlannedMishap], ...] = (
 )
 
 
-def _one_a_call(mishaps: list[PlannedMishap]) -> tuple[PlannedMishap, ...]:
-    return tuple({(mishap.fiber, mishap.call): mishap for mishap in mishaps}.values())
+def _one_a_call(faults: list[PlannedCallFault]) -> tuple[PlannedCallFault, ...]:
+    return tuple({(fault.fiber, fault.call): fault for fault in faults}.values())
 
 
 def _delays(chance: Random) -> DelayPlan:

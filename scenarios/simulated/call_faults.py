@@ -1,4 +1,4 @@
-"""Mishaps of single calls in a running world: carried out when the network says so, told to the history, healed in time."""
+"""Faults of single calls in a running world: applied when the network asks for them, recorded in the history, healed in time."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from chaos.simulation.world import SimulatedProcess, World
 from scenarios.record.run_facts import FaultRecord
 from scenarios.simulated.coverage import Coverage, stage_at_call, stage_of
 from scenarios.simulated.record import EventList
-from scenarios.simulated.worlds.plan import PlannedMishap
+from scenarios.simulated.worlds.plan import PlannedCallFault
 
 
-class Mishaps:
-    """Those of one world; `told` says of each that has struck how it went, `calls_at_first` how many calls there were by the first."""
+class CallFaults:
+    """The call faults of one world. `told`: how each went that has struck; `calls_at_first`: calls by fiber when the first struck."""
 
-    def __init__(self, planned: Sequence[PlannedMishap], coverage: Coverage) -> None:
+    def __init__(self, planned: Sequence[PlannedCallFault], coverage: Coverage) -> None:
         self._planned = {(mishap.fiber, mishap.call): mishap for mishap in planned}
         self._coverage = coverage
         self._struck: set[tuple[str, int]] = set()
@@ -31,7 +31,7 @@ class Mishaps:
         self._world = world
         self._events = events
 
-    def missed(self) -> list[PlannedMishap]:
+    def missed(self) -> list[PlannedCallFault]:
         """Those whose call never came."""
         return [mishap for place, mishap in self._planned.items() if place not in self._struck]
 
@@ -41,11 +41,11 @@ class Mishaps:
         return self._open == 0
 
     def holds_down(self, process: str) -> bool:
-        """Whether a mishap has killed it and is going to start it again."""
+        """Whether a call fault has killed it and is going to start it again."""
         return process in self._down
 
-    def befall(self, fiber: Fiber, service: str, what: str, mishap: Mishap) -> None:
-        """The network asks for the mishap of this fiber's present call."""
+    def apply(self, fiber: Fiber, service: str, what: str, mishap: Mishap) -> None:
+        """Apply the fault of this fiber's present call; called by the network."""
         planned = self._planned[fiber.name, fiber.calls]
         self._struck.add((fiber.name, fiber.calls))
         process = self._world.process_of(fiber)
