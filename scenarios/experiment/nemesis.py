@@ -106,6 +106,7 @@ class Nemesis:
             self._begun(state, asked_ns)
         injection.begin()
         if fault.waits_for_traffic:
+            self._release(state)  # armed: a process that is held would never cause the traffic
             asked_ns, state.evidence = self._await_traffic(injection)
             self._begun(state, asked_ns)  # only now: while it waited, nothing was disturbed
         else:
@@ -131,8 +132,7 @@ class Nemesis:
 
     def close(self, state: StrikeState) -> None:
         """Whatever became of the strike: let go of its process, lift its fault, and tell who waits for it. Idempotent."""
-        if state.sync_point is not None:
-            state.sync_point.release()
+        self._release(state)
         if state in self._injections:
             self._injections[state].end()
         state.is_over = True
@@ -162,8 +162,7 @@ class Nemesis:
             state.strike.when.await_on(_StrikeWatch(self, number, state))
             self._caught(state)
             self.strike(state)
-            if state.sync_point is not None:
-                state.sync_point.release()  # only now: the process was caught in exactly this phase
+            self._release(state)  # only now: the process was caught in exactly this phase
             self._last(number, state)
             self.lift(state)
         except ChaosError as error:
@@ -171,6 +170,10 @@ class Nemesis:
             self._stage.say(f"strike {number + 1}: {error}")
         finally:
             self.close(state)
+
+    def _release(self, state: StrikeState) -> None:
+        if state.sync_point is not None:
+            state.sync_point.release()
 
     def _caught(self, state: StrikeState) -> None:
         """Aim at the process that tripped the trigger, where the fault is meant for that one."""

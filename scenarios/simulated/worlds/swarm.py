@@ -7,12 +7,25 @@ import math
 from collections.abc import Callable
 from random import Random
 
+import msgspec
+
+from chaos.faults import (
+    REACHED,
+    DegradeNetwork,
+    FailOverRedis,
+    KillProcess,
+    KillService,
+    PauseProcess,
+    SwallowAck,
+    WithholdConfirm,
+)
 from scenarios.experiment.plan import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedCallFault, PlannedStrike, PlannedTask, WorldPlan
 
 NAME = "swarm"
 PATIENCE_S = 2.0
+NTH_MAX = 4
 STORM_S = 1.2
 """Faults that come by the clock come within this time."""
 
@@ -33,6 +46,8 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
     )
     tasks = _tasks(chance, terms.policy.attempts_max or 1)
     kinds = [kind for kind in _KINDS if chance.random() < 0.3]
+    if _withhold_confirm in kinds:
+        sizes = msgspec.structs.replace(sizes, relays=1)  # of two, either may publish everything
     draw = _Draw(chance, sizes, tasks, terms)
     struck = [kind(draw) for kind in kinds for _ in range(chance.choice((1, 1, 2)))]
     return WorldPlan(
@@ -40,7 +55,7 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         seed=seed,
         tasks=tasks,
         sizes=sizes,
-        strikes=tuple(one for one in struck if isinstance(one, PlannedStrike)),
+        strikes=_one_a_target([one for one in struck if isinstance(one, PlannedStrike)]),
         call_faults=_one_a_call([one for one in struck if isinstance(one, PlannedCallFault)]),
         skews=draw.skews(),
         delays=_delays(chance),
@@ -133,6 +148,10 @@ class _Draw:
         draws = 2 if role == "api" else 1
         return max(self.chance.randint(1, _CALLS_MAX[role]) for _ in range(draws))
 
+    def nth_task(self) -> int:
+        """A number that is reached if every task gets so far once."""
+        return self.chance.randint(1, min(NTH_MAX, len(self.tasks)))
+
     def instant_s(self) -> float:
         """During the storm."""
         return round(self.chance.uniform(0.0, STORM_S), 4)
@@ -182,39 +201,41 @@ def _undo_at_call(draw: _Draw) -> PlannedCallFault:
 
 def _kill_at_gate(draw: _Draw) -> PlannedStrike:
     when = draw.chance.choice(("AttemptBegun", "EffectAccepted"))
-    return _at_gate("process_killed", draw, when, draw.short_s())
+    return _at_gate(KillProcess.name, draw, when, draw.short_s())
 
 
 def _pause_at_gate(draw: _Draw) -> PlannedStrike:
     when = draw.chance.choice(("AttemptBegun", "EffectAccepted"))
-    return _at_gate("process_paused", draw, when, draw.long_s(draw.lease_s))
+    return _at_gate(PauseProcess.name, draw, when, draw.long_s(draw.lease_s))
 
 
 def _pause_leader(draw: _Draw) -> PlannedStrike:
-    return _at_gate("process_paused", draw, "LeaderAtWork", draw.long_s(draw.lock_s))
+    return _at_gate(PauseProcess.name, draw, "LeaderAtWork", draw.long_s(draw.lock_s))
 
 
 def _at_gate(fault: str, draw: _Draw, when: str, lasts_s: float) -> PlannedStrike:
-    return PlannedStrike(fault, {}, when=when, trigger={"nth": draw.chance.randint(1, 4)}, lasts_s=lasts_s)
+    return PlannedStrike(fault, {}, when=when, trigger={"nth": draw.nth_task()}, lasts_s=lasts_s)
 
 
 def _kill_service(draw: _Draw) -> PlannedStrike:
     service = draw.chance.choice(("mysql", "redis", "rabbitmq", "rabbitmq"))
-    return PlannedStrike("service_killed", {"service": service}, at_s=draw.instant_s(), lasts_s=draw.short_s())
+    return PlannedStrike(KillService.name, {"service": service}, at_s=draw.instant_s(), lasts_s=draw.short_s())
 
 
 def _fail_over(draw: _Draw) -> PlannedStrike:
-    return PlannedStrike("redis_failed_over", {}, at_s=draw.instant_s(), lasts_s=draw.short_s())
+    return PlannedStrike(FailOverRedis.name, {}, at_s=draw.instant_s(), lasts_s=draw.short_s())
 
 
 def _swallow_ack(draw: _Draw) -> PlannedStrike:
-    aim = {"process": draw.process("worker"), "nth": draw.chance.randint(1, 3)}
-    return PlannedStrike("ack_swallowed", aim, when="AtStart", lasts_s=0.0)
+    """The next ack of a worker that has a task in hand."""
+    aim = {"process": REACHED, "nth": 1}
+    return PlannedStrike(SwallowAck.name, aim, when="AttemptBegun", trigger={"nth": draw.nth_task()}, lasts_s=0.0)
 
 
 def _withhold_confirm(draw: _Draw) -> PlannedStrike:
-    aim = {"process": draw.process("relay"), "nth": draw.chance.randint(1, 3)}
-    return PlannedStrike("confirm_withheld", aim, when="AtStart", lasts_s=draw.chance.choice((0.3, 1.5, 3.0)))
+    """From a publish on that comes if every task is accepted."""
+    aim = {"process": draw.process("relay"), "nth": draw.nth_task()}
+    return PlannedStrike(WithholdConfirm.name, aim, when="AtStart", lasts_s=draw.chance.choice((0.3, 1.5, 3.0)))
 
 
 def _degrade(draw: _Draw) -> PlannedStrike:
@@ -226,7 +247,7 @@ def _degrade(draw: _Draw) -> PlannedStrike:
         "value": round(draw.chance.uniform(5.0, 500.0), 1),
     }
     lasts_s = draw.chance.choice((0.1, 0.6, 1.5, 3.0))
-    return PlannedStrike("network_degraded", aim, at_s=draw.instant_s(), lasts_s=lasts_s)
+    return PlannedStrike(DegradeNetwork.name, aim, at_s=draw.instant_s(), lasts_s=lasts_s)
 
 
 _KINDS: tuple[Callable[[_Draw], PlannedStrike | PlannedCallFault], ...] = (
@@ -244,6 +265,15 @@ _KINDS: tuple[Callable[[_Draw], PlannedStrike | PlannedCallFault], ...] = (
     _withhold_confirm,
     _degrade,
 )
+
+
+def _one_a_target(strikes: list[PlannedStrike]) -> tuple[PlannedStrike, ...]:
+    """Without those that another one of the same kind, on the same target and at the same moment, would leave nothing to strike."""
+    found = {}
+    for strike in strikes:
+        moment = strike.trigger.get("nth") if strike.trigger else None
+        found.setdefault((strike.fault, strike.aim.get("process"), strike.aim.get("service"), moment), strike)
+    return tuple(found.values())
 
 
 def _one_a_call(faults: list[PlannedCallFault]) -> tuple[PlannedCallFault, ...]:
