@@ -24,8 +24,10 @@ from scenarios.simulated.system import Sizes, Terms
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedCallFault, PlannedStrike, PlannedTask, WorldPlan
 
 NAME = "swarm"
-PATIENCE_S = 2.0
+PATIENCE_S = 4.0
 NTH_MAX = 4
+SURE_TRIES = 6
+"""A client that submits so often has its task accepted, whatever is struck."""
 STORM_S = 1.2
 """Faults that come by the clock come within this time."""
 
@@ -55,7 +57,7 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         seed=seed,
         tasks=tasks,
         sizes=sizes,
-        strikes=_one_a_target([one for one in struck if isinstance(one, PlannedStrike)]),
+        strikes=_one_a_moment([one for one in struck if isinstance(one, PlannedStrike)]),
         call_faults=_one_a_call([one for one in struck if isinstance(one, PlannedCallFault)]),
         skews=draw.skews(),
         delays=_delays(chance),
@@ -149,8 +151,9 @@ class _Draw:
         return max(self.chance.randint(1, _CALLS_MAX[role]) for _ in range(draws))
 
     def nth_task(self) -> int:
-        """A number that is reached if every task gets so far once."""
-        return self.chance.randint(1, min(NTH_MAX, len(self.tasks)))
+        """A number that is reached if every task with a patient client, and without a deadline, gets so far once."""
+        sure = sum(task.tries >= SURE_TRIES and task.deadline_s is None for task in self.tasks)
+        return self.chance.randint(1, max(1, min(NTH_MAX, sure)))
 
     def instant_s(self) -> float:
         """During the storm."""
@@ -227,9 +230,12 @@ def _fail_over(draw: _Draw) -> PlannedStrike:
 
 
 def _swallow_ack(draw: _Draw) -> PlannedStrike:
-    """The next ack of a worker that has a task in hand."""
+    """Of the only worker, any ack that surely comes; of several, the next one of the worker that begins the first attempt."""
+    if draw.sizes.workers == 1:
+        aim = {"process": "worker-1", "nth": draw.nth_task()}
+        return PlannedStrike(SwallowAck.name, aim, when="AtStart", lasts_s=0.0)
     aim = {"process": REACHED, "nth": 1}
-    return PlannedStrike(SwallowAck.name, aim, when="AttemptBegun", trigger={"nth": draw.nth_task()}, lasts_s=0.0)
+    return PlannedStrike(SwallowAck.name, aim, when="AttemptBegun", trigger={"nth": 1}, lasts_s=0.0)
 
 
 def _withhold_confirm(draw: _Draw) -> PlannedStrike:
@@ -267,12 +273,13 @@ _KINDS: tuple[Callable[[_Draw], PlannedStrike | PlannedCallFault], ...] = (
 )
 
 
-def _one_a_target(strikes: list[PlannedStrike]) -> tuple[PlannedStrike, ...]:
-    """Without those that another one of the same kind, on the same target and at the same moment, would leave nothing to strike."""
-    found = {}
+def _one_a_moment(strikes: list[PlannedStrike]) -> tuple[PlannedStrike, ...]:
+    """Without those that another strike would leave nothing to strike: the same moment, or the same fault of the same target."""
+    found: dict[object, PlannedStrike] = {}
     for strike in strikes:
-        moment = strike.trigger.get("nth") if strike.trigger else None
-        found.setdefault((strike.fault, strike.aim.get("process"), strike.aim.get("service"), moment), strike)
+        at_point = strike.when if "nth" in strike.trigger else ""
+        target = (strike.fault, strike.aim.get("process"), strike.aim.get("service"))
+        found.setdefault((at_point, strike.trigger["nth"]) if at_point else target, strike)
     return tuple(found.values())
 
 
