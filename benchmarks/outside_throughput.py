@@ -9,8 +9,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from scenarios.contract.tasklab_probe import Outside, Recorder
-from scenarios.experiment.outside import OutsideServer
+from scenarios.contract.tasklab_probe import Outside
+from scenarios.experiment.outside import Outside as Resource
+from scenarios.real.flows import ThreadSignal
+from scenarios.real.outside_server import OutsideServer
+from scenarios.real.stage import FileRecords
+from scenarios.stored.rundir import RunDirectory
 
 
 def ask(address: str, name: str, seconds: float) -> int:
@@ -34,7 +38,8 @@ def main() -> None:
     print("| workers | requests/s | tasks/s |\n| ---: | ---: | ---: |")
     for workers in (1, 4, 16):
         with tempfile.TemporaryDirectory() as place:
-            server = OutsideServer(Recorder(str(Path(place) / "history.outside.jsonl"), "outside", time.monotonic_ns()))
+            records = FileRecords(RunDirectory(Path(place)), "outside", time.monotonic_ns())
+            server = OutsideServer(Resource(records, time.monotonic_ns, ThreadSignal))
             server.start()
             with multiprocessing.get_context("spawn").Pool(workers) as pool:
                 answered = sum(

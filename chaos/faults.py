@@ -18,13 +18,15 @@ class Fault:
 
     `name` is its name in histories (`fault.begin` and the rest), tokens, and `tasklab list faults`. `waits_for_traffic`: it is armed
     first, and bites when the traffic that it waits for comes. `ends_process`: its target is dead from the bite until it is lifted.
-    `needs_link`: the lab has to stand between its process and the services. `excuses`: which repeats it explains.
+    `needs_link`: the lab has to stand between its process and the services. `loses_ack`: the messages in its evidence are those whose
+    acknowledgement was lost. `excuses`: which repeats it explains.
     """
 
     name: ClassVar[str]
     waits_for_traffic: ClassVar[bool] = False
     ends_process: ClassVar[bool] = False
     needs_link: ClassVar[bool] = False
+    loses_ack: ClassVar[bool] = False
     excuses: ClassVar[Excuse] = "disturbance"
 
     @property
@@ -111,6 +113,7 @@ class SwallowAck(Fault):
     name = "ack_swallowed"
     waits_for_traffic = True
     needs_link = True
+    loses_ack = True
 
     process: str
     nth: int

@@ -1,8 +1,9 @@
-"""The edge to a plug-in, which is somebody else's code: whatever it raises becomes an answer that the lab can deal with."""
+"""The edge to a plug-in, which is foreign code: whatever it raises or returns becomes an answer that the lab can deal with."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from chaos.environment import ProcessSpec
 from chaos.errors import ChaosError
@@ -24,7 +25,7 @@ def plugin_call(system: str, what: str) -> Iterator[None]:
         yield
     except (ChaosError, ScenarioError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a SystemExit would end the lab with the plug-in's exit code
         raise RunFailed(f"the plug-in of {system} failed in {what}: {error!r}") from error
 
 
@@ -52,23 +53,43 @@ class GuardedClient:
         self._client = client
 
     def invoke(self, operation: Operation) -> Outcome:
-        """See scenarios.contract.system.Client.
+        """Do it, and say how it ended.
 
         Raises:
-            RunFailed: it returned something that is no outcome.
+            RunFailed: it returned something that is no outcome, or asked Python to exit.
         """
+        what = f"invoke({type(operation).__name__})"
         try:
             answer = self._client.invoke(operation)
+        except SystemExit as error:
+            raise RunFailed(f"a client failed in {what}: {error!r}") from error
         except Exception as error:  # noqa: BLE001 — the edge: what the client does not map is unknown, never a failure
             return Outcome("info", detail=f"the client raised {error!r}"[:DETAIL_CHARS])
-        outcome = answered("a client", f"invoke({type(operation).__name__})", answer, Outcome)
-        if outcome.kind not in get_args(OutcomeKind):
-            raise RunFailed(
-                f"a client answered Outcome({outcome.kind!r}); there are {', '.join(get_args(OutcomeKind))}"
-            )
-        return outcome
+        return checked_outcome(what, answer)
 
     def close(self) -> None:
-        """See scenarios.contract.system.Client."""
+        """Let go of connections."""
         with plugin_call("a client", "close()"):
             self._client.close()
+
+
+_FIELD_TYPES: Mapping[str, type | tuple[type, ...]] = {"id": str, "state": str, "percent": (int, float), "detail": str}
+
+
+def checked_outcome(what: str, answer: object) -> Outcome:
+    """The answer of a client, if it is an outcome with fields of the right types.
+
+    Raises:
+        RunFailed: it is not; says which field, and what is in it.
+    """
+    outcome = answered("a client", what, answer, Outcome)
+    if outcome.kind not in get_args(OutcomeKind):
+        raise RunFailed(f"a client answered Outcome({outcome.kind!r}); there are {', '.join(get_args(OutcomeKind))}")
+    for name, expected in _FIELD_TYPES.items():
+        value: Any = getattr(outcome, name)
+        if value is not None and (not isinstance(value, expected) or isinstance(value, bool)):
+            wanted = "a number" if name == "percent" else "text"
+            raise RunFailed(f"a client answered an Outcome whose {name} is {value!r}, not {wanted}")
+    if outcome.percent is not None and not math.isfinite(outcome.percent):
+        raise RunFailed(f"a client answered an Outcome whose percent is {outcome.percent!r}, not a finite number")
+    return outcome

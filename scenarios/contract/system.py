@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from chaos.environment import ProcessSpec, ServiceName, Services
+from scenarios.contract.limits import Pace as Pace
+from scenarios.contract.limits import checked_pace, checked_policy
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.policy import NO_POLICY as NO_POLICY
 from scenarios.judging.policy import Policy as Policy
@@ -132,20 +134,6 @@ class Bounded(Protocol):
     policy: Policy
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """What the lab has to know of a system's inner clocks, to wait and to aim long enough; seconds.
-
-    `quiet_s`: the longest that the system may rest although it still has something to do: when nothing has moved for that
-    long, the drain has ended, whatever is left. `lease_s`: how long a silent attempt keeps its task, `lock_s`: a silent leader
-    its lock; None where there is no such thing.
-    """
-
-    quiet_s: float = 10.0
-    lease_s: float | None = None
-    lock_s: float | None = None
-
-
 @runtime_checkable
 class Paced(Protocol):
     """Power: the system states its pace."""
@@ -185,10 +173,18 @@ def claims_under(system: System, faults: Iterable[str]) -> frozenset[Guarantee]:
 
 
 def policy_of(system: System) -> Policy:
-    """What the system states, or nothing."""
-    return system.policy if isinstance(system, Bounded) else NO_POLICY
+    """The limits that the system states, or none.
+
+    Raises:
+        MalformedPolicy: one of them is no limit; the message names the field.
+    """
+    return checked_policy(system.name, system.policy) if isinstance(system, Bounded) else NO_POLICY
 
 
 def pace_of(system: System) -> Pace:
-    """What the system states, or the defaults."""
-    return system.pace if isinstance(system, Paced) else Pace()
+    """The pace that the system states, or the defaults.
+
+    Raises:
+        MalformedPolicy: one of its durations is none; the message names the field.
+    """
+    return checked_pace(system.name, system.pace) if isinstance(system, Paced) else Pace()

@@ -1,4 +1,4 @@
-"""Secrets planted in the payloads of a run, and the search for them in what it leaves behind (docs/adr/0004)."""
+"""Canaries: secret words in the payloads of a run, and the search for them in what the run leaves behind (docs/adr/0004)."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ _SECRET = re.compile(rb"planted-[0-9a-f]{32}")
 
 
 def secret_of(task: str) -> str:
-    """What nobody but the handler of this task should get to see: no system writes such words of its own accord."""
+    """A word that only the handler of this task should see; no system writes it of its own accord."""
     return f"planted-{hashlib.sha256(task.encode()).hexdigest()[:32]}"
 
 
@@ -35,7 +35,7 @@ class Search:
 def search(directory: RunDirectory, tasks: Iterable[str]) -> Iterator[Search]:
     """Look for the secrets of these tasks in the run's logs, and in its history: answers, audit rows and dead letters with their words.
 
-    Reports are made of nothing else. Rows of tasks hold payloads because they are to, and are not searched.
+    Reports are made of nothing else. Rows of tasks hold payloads by design, and are not searched.
     """
     names = {secret_of(task).encode(): task for task in tasks}
     logs = sorted(file for file in directory.logs.iterdir() if file.is_file())

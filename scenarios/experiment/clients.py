@@ -1,86 +1,88 @@
 """The clients of a run: they submit on schedule whatever becomes of earlier submissions, and again until they are acknowledged."""
 
-import threading
-import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
+from functools import partial
 
-from chaos.errors import ChaosError
-from scenarios.contract.system import Client, Submit
-from scenarios.errors import RunFailed
+from scenarios.contract.system import Client
 from scenarios.experiment.plan import Arrival
+from scenarios.experiment.stage import Flow, Stage
 from scenarios.experiment.submissions import Submissions
 
-TRIES_MAX = 6
 PATIENCE_S = 0.2
 """Times the number of tries so far: three seconds in all, so that an API that is down for a moment loses no client's task."""
 
+Roster = Mapping[str, deque[Arrival]]
+"""By the name of a client: what it is to submit. Clients that share a queue take turns."""
+
+
+def pool(arrivals: Sequence[Arrival], count: int) -> Roster:
+    """So many clients that share the work."""
+    shared = deque(arrivals)
+    return {f"client-{number}": shared for number in range(1, count + 1)}
+
 
 class Clients:
-    """Threads that each hold a client of the system; a `scenarios.experiment.driver.Driver`."""
+    """Flows that each hold a client of the system; a `scenarios.experiment.driver.Driver`."""
 
-    def __init__(
-        self, make_client: Callable[[], Client], submissions: Submissions, arrivals: Sequence[Arrival], count: int
-    ) -> None:
-        self._make_client = make_client
+    def __init__(self, stage: Stage, submissions: Submissions, roster: Roster) -> None:
+        self._stage = stage
         self._submissions = submissions
-        self._arrivals = arrivals
-        self._lock = threading.Lock()
-        self._next = 0
-        self._over = threading.Event()
-        names = [f"client-{number}" for number in range(1, count + 1)]
-        self._threads = [
-            threading.Thread(target=self._submit_on_schedule, args=(name,), name=name, daemon=True) for name in names
-        ]
-        self._began_s: float | None = None
-        self._problems: list[str] = []
+        self._roster = roster
+        self._flows: list[Flow] = []
+        self._began_ns = 0
+        self._is_over = False
+        self._over = stage.signal()
 
     def start(self) -> None:
-        """See scenarios.experiment.driver.Driver."""
-        self._began_s = time.monotonic()
-        for thread in self._threads:
-            thread.start()
+        """Start every client of the roster."""
+        self._began_ns = self._stage.now_ns()
+        for name, queue in self._roster.items():
+            self._flows.append(self._stage.spawn(name, partial(self._work, name, queue)))
 
-    def finished(self) -> bool:
-        """See scenarios.experiment.driver.Driver."""
-        return not any(thread.is_alive() for thread in self._threads)
+    def await_end(self) -> None:
+        """Wait for every client to be done."""
+        for flow in self._flows:
+            flow.join()
 
     def stop(self) -> None:
-        """See scenarios.experiment.driver.Driver."""
-        self._over.set()
-        if self._began_s is not None:
-            for thread in self._threads:
-                thread.join()
+        """Submit no more, and wait for what is under way."""
+        self._is_over = True
+        self._over.notify()
+        self.await_end()
 
     def problems(self) -> Sequence[str]:
-        """See scenarios.experiment.driver.Driver: a client that died; what became of a submission is the system's affair, not the lab's."""
-        return tuple(self._problems)
+        """None of its own: the stage names clients that died, and what became of a submission is the system's affair."""
+        return ()
 
-    def _submit_on_schedule(self, actor: str) -> None:
+    def _work(self, actor: str, queue: deque[Arrival]) -> None:
+        client = self._stage.client(actor)
         try:
-            self._submit_all(actor)
-        except (ChaosError, RunFailed) as error:
-            self._problems.append(f"{actor} submits no more: {error}")
-
-    def _submit_all(self, actor: str) -> None:
-        assert self._began_s is not None, "clients submit after they have been started"
-        client = self._make_client()
-        try:
-            while (arrival := self._take()) is not None:
-                if self._over.wait(max(0.0, self._began_s + arrival.at_s - time.monotonic())):
-                    return
-                self._submit_until_accepted(client, arrival.submit, actor)
+            self._submit_all(client, actor, queue)
         finally:
             client.close()
 
-    def _submit_until_accepted(self, client: Client, submit: Submit, actor: str) -> None:
-        """As a client does that wants its task done: the same key again until it is acknowledged, or patience is over."""
-        for number in range(TRIES_MAX):
-            accepted = self._submissions.submit(client, submit, actor).kind == "ok"
-            if accepted or self._over.wait(PATIENCE_S * number):
+    def _submit_all(self, client: Client, actor: str, queue: deque[Arrival]) -> None:
+        while queue:
+            try:
+                arrival = queue.popleft()
+            except IndexError:
+                return  # another client took the last one
+            due_s = arrival.at_s - (self._stage.now_ns() - self._began_ns) / 1e9
+            if due_s > 0 and self._rest(due_s):
                 return
+            self._submit(client, arrival, actor)
 
-    def _take(self) -> Arrival | None:
-        with self._lock:
-            number = self._next
-            self._next += 1
-        return self._arrivals[number] if number < len(self._arrivals) else None
+    def _submit(self, client: Client, arrival: Arrival, actor: str) -> None:
+        """As a client does that wants its task done: the same key again until it is acknowledged, or its tries are used up."""
+        for number in range(1, arrival.tries + 1):
+            if self._submissions.submit(client, arrival.submit, actor).kind == "ok":
+                break
+            if number < arrival.tries and self._rest(PATIENCE_S * number):
+                return
+        if arrival.cancel_s is not None and not self._rest(arrival.cancel_s):
+            self._submissions.cancel(client, arrival.submit.task, actor)
+
+    def _rest(self, seconds: float) -> bool:
+        """Let time pass; True: the clients are to stop."""
+        return self._over.wait_until(lambda: self._is_over, seconds)

@@ -1,15 +1,15 @@
 """The calm after the storm: wait until every task has ended, or nothing moves any more, or the budget is over."""
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from scenarios.contract.system import Account
-from scenarios.experiment.outside import OutsideServer
+from scenarios.experiment.outside import Outside
+from scenarios.experiment.stage import Stage
 
 LOOK_S = 0.1
 READ_SHARE_MAX = 0.2
-"""The account of many tasks takes a while to read: the lab must not slow down what it waits for."""
+"""The account of many tasks takes a while to read: the lab must not slow down the system that it waits for."""
 SETTLED_S = 0.3
 """How long everything has to stay ended: a message that was delivered twice may still start something."""
 
@@ -25,40 +25,40 @@ class Drained:
 
 
 def drain(
+    stage: Stage,
     read_account: Callable[[], Account],
-    outside: OutsideServer,
-    outcomes: Mapping[str, str],
+    outside: Outside,
+    outcomes: Callable[[], Mapping[str, str]],
     *,
     quiet_s: float,
     budget_s: float,
 ) -> Drained:
-    """Wait for the end of everything that was acknowledged.
+    """Wait for the end of every acknowledged task.
 
     The criterion: every acknowledged task has ended; or nothing has moved for `quiet_s`, longer than the system ever rests
-    while it has something to do, so that what is left is stuck. Running out of `budget_s` while things still move is neither.
+    while it has something to do, so that the rest is stuck. Running out of `budget_s` while things still move is neither.
     """
-    began_s = moved_s = time.monotonic()
+    began_ns = moved_ns = stage.now_ns()
     last: Account | None = None
-    ended_since_s: float | None = None
+    ended_since_ns: int | None = None
     while True:
-        asked_s = time.monotonic()
+        asked_ns = stage.now_ns()
         account = read_account()
-        now_s = time.monotonic()
-        took_s = now_s - began_s
+        now_ns = stage.now_ns()
+        took_s = _seconds(began_ns, now_ns)
         if account != last or outside.quiet_s() < LOOK_S:
-            last, moved_s = account, now_s
-        if all_ended(account, outcomes):
-            ended_since_s = ended_since_s or now_s
-            if now_s - ended_since_s >= SETTLED_S:
+            last, moved_ns = account, now_ns
+        if all_ended(account, outcomes()):
+            ended_since_ns = now_ns if ended_since_ns is None else ended_since_ns
+            if _seconds(ended_since_ns, now_ns) >= SETTLED_S:
                 return Drained(account, True, "every acknowledged task has ended", took_s)
         else:
-            ended_since_s = None
-        if now_s - moved_s >= quiet_s:
+            ended_since_ns = None
+        if _seconds(moved_ns, now_ns) >= quiet_s:
             return Drained(account, True, f"nothing has moved for {quiet_s:g} s", took_s)
         if took_s >= budget_s + quiet_s:
             return Drained(account, False, f"still moving after {took_s:.0f} s", took_s)
-        # The next look: there is nothing to be woken by.
-        time.sleep(max(LOOK_S, (now_s - asked_s) * (1 / READ_SHARE_MAX - 1)))
+        stage.sleep(max(LOOK_S, _seconds(asked_ns, now_ns) * (1 / READ_SHARE_MAX - 1)))
 
 
 def all_ended(account: Account, outcomes: Mapping[str, str]) -> bool:
@@ -69,3 +69,7 @@ def all_ended(account: Account, outcomes: Mapping[str, str]) -> bool:
     for names in (account.done, account.dead, account.cancelled, account.expired):
         ended.update(names or ())
     return all(task in ended for task, outcome in outcomes.items() if outcome == "ok")
+
+
+def _seconds(since_ns: int, until_ns: int) -> float:
+    return (until_ns - since_ns) / 1e9

@@ -14,8 +14,12 @@ class Driver(Protocol):
             ChaosError, RunFailed: it could not begin.
         """
 
-    def finished(self) -> bool:
-        """Whether every planned submission was answered, or no more will come."""
+    def await_end(self) -> None:
+        """Block until every planned submission was answered, or no more will come.
+
+        Raises:
+            ChaosError: it broke.
+        """
 
     def stop(self) -> None:
         """Submit no more, and let go of everything. Idempotent; safe to call when it never started."""

@@ -1,16 +1,13 @@
 """Whether a scenario fits a system and an environment, and which of the system's processes it has to stand between."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from chaos.environment import Environment, ProcessSpec, Services
 from chaos.faults import REACHED, Fault
 from scenarios.contract.guard import answered_processes, plugin_call
 from scenarios.contract.system import Embeddable, Handlers, System
 from scenarios.errors import NotApplicable
-from scenarios.experiment.nemesis import process_playing
-from scenarios.experiment.scenario import LeaderAtWork, Scenario
-
-LEADER_ROLE = "rescuer"
+from scenarios.experiment.scenario import Scenario, Trigger
 
 
 def processes_of(
@@ -21,7 +18,7 @@ def processes_of(
     Raises:
         NotApplicable: the environment lacks a service that the system needs.
     """
-    if environment.name == "embedded" and isinstance(system, Embeddable):
+    if not environment.offers and isinstance(system, Embeddable):
         with plugin_call(system.name, "embedded_processes()"):
             found = system.embedded_processes(services, handlers)
         return answered_processes(system.name, "embedded_processes()", found)
@@ -43,23 +40,37 @@ def processes_to_link(
     Raises:
         NotApplicable: a fault of the scenario has nothing to strike.
     """
-    specs = processes_of(system, environment, services, Handlers({}))
+    roles = roles_of(processes_of(system, environment, services, Handlers({})))
     linked: list[str] = []
     for strike in scenario.strikes:
-        if isinstance(strike.when, LeaderAtWork) and process_playing(LEADER_ROLE, specs) is None:
-            raise NotApplicable(f"{system.name} has no leader: no process in the role {LEADER_ROLE!r}")
-        process = _process_aimed_at(strike.fault, system, specs)
+        _check_role(strike.when, system, roles)
+        process = _process_aimed_at(strike.fault, system, roles)
         _check_services(strike.fault, system, environment)
         if process is not None and strike.fault.needs_link:
             linked.append(process)
     return tuple(dict.fromkeys(linked))
 
 
-def _process_aimed_at(fault: Fault, system: System, specs: Sequence[ProcessSpec]) -> str | None:
+def roles_of(specs: Sequence[ProcessSpec]) -> Mapping[str, tuple[str, ...]]:
+    """By process: all that it does."""
+    return {spec.name: spec.roles for spec in specs}
+
+
+def process_playing(role: str, roles: Mapping[str, tuple[str, ...]]) -> str | None:
+    """The name of the first process that plays the role (or has it for a name), or None."""
+    return next((name for name, played in roles.items() if role == name or role in played), None)
+
+
+def _check_role(when: Trigger, system: System, roles: Mapping[str, tuple[str, ...]]) -> None:
+    if when.role is not None and process_playing(when.role, roles) is None:
+        raise NotApplicable(f"{system.name} has no {when.role_words}: no process in the role {when.role!r}")
+
+
+def _process_aimed_at(fault: Fault, system: System, roles: Mapping[str, tuple[str, ...]]) -> str | None:
     role = fault.struck_process
     if role is None or role == REACHED:
         return None
-    process = process_playing(role, specs)
+    process = process_playing(role, roles)
     if process is None:
         raise NotApplicable(f"{fault.name} has nothing to strike: {system.name} has no process in the role {role!r}")
     return process

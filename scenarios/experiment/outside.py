@@ -1,15 +1,14 @@
 """The outside resource that effects go to: the lab owns it, so it knows what really happened, and may keep an answer back."""
 
-import socketserver
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Literal
 
 import msgspec
 
-from chaos.ports import LOOPBACK
-from scenarios.contract.tasklab_probe import Recorder
+from scenarios.experiment.stage import Records, Signal
 
 Point = Literal["attempt", "leader", "effect", "write"]
 """Where a process under test can be caught: an attempt began, a leader is at work, an effect or a write was decided."""
@@ -31,13 +30,6 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fence: int | None = None
 
 
-class Records(Protocol):
-    """Where the ledger writes what it decides."""
-
-    def record(self, event: str, *, actor: str, **fields: Any) -> None:
-        """Append one event, stamped now."""
-
-
 @dataclass(frozen=True, slots=True)
 class Tally:
     """What the outside has seen by now.
@@ -52,13 +44,14 @@ class Tally:
 
 @dataclass(slots=True)
 class Ledger:
-    """Decides, atomically for its caller's lock, what is accepted; records it. Holds no socket, so a simulator can use it too."""
+    """Decides what is accepted, and records it; atomic under the lock of its caller."""
 
     recorder: Records
     _keys: set[str] = field(default_factory=set)
     _fences: dict[str, int] = field(default_factory=dict)
     _arrivals: Counter[tuple[str, str]] = field(default_factory=Counter)
     _effects: Counter[tuple[str, int | str]] = field(default_factory=Counter)
+    _attempts: dict[tuple[str, str], int] = field(default_factory=dict)
     tasks_with_effect: set[str] = field(default_factory=set)
     tally: Tally = field(default_factory=Tally)
 
@@ -74,8 +67,14 @@ class Ledger:
             return {"accepted": self._decide_effect(request)}
         return {"accepted": self._decide_write(request)}
 
+    def attempt_of(self, task: str, actor: str) -> int | None:
+        """The number of the attempt with which this process last asked for an effect of the task, if it was told."""
+        return self._attempts.get((task, actor))
+
     def _decide_effect(self, request: Request) -> bool:
         assert request.task is not None
+        if request.attempt is not None:
+            self._attempts[request.task, request.actor] = request.attempt
         repeated = request.key is not None and request.key in self._keys
         accepted = not repeated and self._fence_is_current(f"task:{request.task}", request.fence)
         if accepted:
@@ -113,7 +112,7 @@ class Ledger:
         return accepted
 
     def _fence_is_current(self, subject: str, fence: int | None) -> bool:
-        """What comes without a fence is accepted; a system shows what it is worth by the fence that it hands over."""
+        """A request without a fence is always accepted: only a system that passes its fence is protected against stale holders."""
         if fence is None:
             return True
         if fence < self._fences.get(subject, fence):
@@ -122,75 +121,80 @@ class Ledger:
         return True
 
 
-class Gate:
-    """Keeps back the answer to the `nth` request of the run at a point, until released: a process is caught in exactly that phase."""
+class SyncPoint:
+    """Keeps back the answer to the `nth` request of the run at a point, until released: a process is caught in exactly that phase.
 
-    def __init__(self, point: Point, nth: int) -> None:
+    `actor` and `subject`: the process that was caught, and its task or resource; empty until then.
+    """
+
+    def __init__(self, point: Point, nth: int, make_signal: Callable[[], Signal]) -> None:
         self.point = point
         self.nth = nth
         self.actor = ""
         self.subject = ""
-        self._reached = threading.Event()
-        self._released = threading.Event()
-
-    def await_reached(self, timeout_s: float) -> bool:
-        """Block until a process has come; its name is in `actor`, its task or resource in `subject`."""
-        return self._reached.wait(timeout_s)
+        self.is_reached = False
+        self.is_released = False
+        self.reached = make_signal()
+        self._released = make_signal()
 
     def release(self) -> None:
         """Let the answer go. Idempotent."""
-        self._released.set()
+        self.is_released = True
+        self._released.notify()
 
-    def _hold(self, actor: str, subject: str) -> None:
+    def hold(self, actor: str, subject: str) -> None:
+        """Report who was caught, and block until released."""
         self.actor = actor
         self.subject = subject
-        self._reached.set()
-        self._released.wait()
+        self.is_reached = True
+        self.reached.notify()
+        self._released.wait_until(lambda: self.is_released)
 
 
-class OutsideServer:
-    """The outside resource on a loopback port: JSON lines, one reply a request, one thread a connection."""
+class Outside:
+    """The outside resource: the ledger, counts of what comes, and sync points that hold answers back. Safe for many flows.
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._ledger = Ledger(recorder)
-        self._lock = threading.Lock()
+    `counted` is notified whenever something has come.
+    """
+
+    def __init__(self, records: Records, now_ns: Callable[[], int], make_signal: Callable[[], Signal]) -> None:
+        self._ledger = Ledger(records)
+        self._now_ns = now_ns
+        self._make_signal = make_signal
+        self._lock = threading.Lock()  # held for no blocking call, so fibers can take it as well
         self._counts: Counter[str] = Counter()
-        self._gates: list[Gate] = []
-        self._last_ns = recorder.now_ns()
-        self._recorder = recorder
-        self._server = _Server((LOOPBACK, 0), self)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="outside", daemon=True)
+        self._points: list[SyncPoint] = []
+        self._last_ns = now_ns()
+        self.counted = make_signal()
 
-    @property
-    def address(self) -> str:
-        """host:port, for TASKLAB_OUTSIDE."""
-        host, port = self._server.server_address[:2]
-        return f"{host!s}:{port}"
-
-    def start(self) -> None:
-        """Begin to answer."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Release every gate and hang up."""
+    def release_all(self) -> None:
+        """Release every sync point."""
         with self._lock:
-            gates = list(self._gates)
-        for gate in gates:
-            gate.release()
-        self._server.shutdown()
-        self._server.server_close()
+            points = list(self._points)
+        for point in points:
+            point.release()
 
-    def arm(self, point: Point, nth: int) -> Gate:
-        """A gate at the `nth` coming to `point` from now on."""
+    def arm(self, point: Point, nth: int) -> SyncPoint:
+        """A sync point at the `nth` request to come to `point` from now on."""
         with self._lock:
-            gate = Gate(point, self._counts[point] + nth)
-            self._gates.append(gate)
-        return gate
+            sync_point = SyncPoint(point, self._counts[point] + nth, self._make_signal)
+            self._points.append(sync_point)
+        return sync_point
 
     def count(self, point: Point) -> int:
         """How many have come to `point` by now."""
         with self._lock:
             return self._counts[point]
+
+    def held_at(self, actor: str) -> tuple[Point, ...]:
+        """The points at which this process is held now."""
+        with self._lock:
+            return tuple(one.point for one in self._points if one.actor == actor and not one.is_released)
+
+    def attempt_of(self, task: str, actor: str) -> int | None:
+        """The number of the attempt with which this process last asked for an effect of the task, if it was told."""
+        with self._lock:
+            return self._ledger.attempt_of(task, actor)
 
     def tasks_with_effect(self) -> tuple[str, ...]:
         """The tasks of which an effect was accepted, sorted."""
@@ -204,47 +208,18 @@ class OutsideServer:
 
     def quiet_s(self) -> float:
         """Seconds since a task last began or had an effect; what leaders do by the clock is no sign of life of any task."""
-        return (self._recorder.now_ns() - self._last_ns) / 1e9
+        return (self._now_ns() - self._last_ns) / 1e9
 
     def answer(self, request: Request) -> dict[str, object]:
-        """Decide under the lock; then, outside it, wait at a gate if this request has reached one."""
+        """Decide under the lock; then, outside it, wait at a sync point if this request has reached one."""
         point: str = request.point or request.op
         with self._lock:
             reply = self._ledger.decide(request)
             if point in TASK_POINTS:
-                self._last_ns = self._recorder.now_ns()
-            self._counts[point] += 1
-            nth = self._counts[point]
-            reached = [gate for gate in self._gates if gate.point == point and gate.nth == nth]
-        subject = request.task or request.subject or request.resource or ""
-        for gate in reached:
-            gate._hold(request.actor, subject)
+                self._last_ns = self._now_ns()
+            nth = self._counts[point] = self._counts[point] + 1
+            reached = [one for one in self._points if one.point == point and one.nth == nth] if self._points else ()
+        self.counted.notify()
+        for sync_point in reached:
+            sync_point.hold(request.actor, request.task or request.subject or request.resource or "")
         return reply
-
-
-class _Server(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    block_on_close = False  # connections of processes that were killed or paused must not keep the lab from stopping
-    allow_reuse_address = True
-    request_queue_size = 128
-
-    def __init__(self, address: tuple[str, int], outside: OutsideServer) -> None:
-        self.outside = outside
-        super().__init__(address, _Connection)
-
-
-class _Connection(socketserver.StreamRequestHandler):
-    disable_nagle_algorithm = True
-    server: _Server
-
-    def handle(self) -> None:
-        decoder = msgspec.json.Decoder(Request)
-        try:
-            for line in self.rfile:
-                try:
-                    reply = self.server.outside.answer(decoder.decode(line))
-                except msgspec.DecodeError as error:
-                    reply = {"error": str(error)}
-                self.wfile.write(msgspec.json.encode(reply) + b"\n")
-        except (TimeoutError, ConnectionError):
-            return  # the process under test died or was cut off: its business, not ours

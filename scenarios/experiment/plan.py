@@ -1,25 +1,31 @@
 """From a scenario and a seed to a plan without any chance left in it: what is submitted when, which fault strikes when."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
 
 from scenarios.contract.system import Pace, Submit
-from scenarios.experiment.scenario import Between, Outlasting, Scenario, Strike, Workload
+from scenarios.experiment.ranges import Between, draw, draw_all, ranges_of
+from scenarios.experiment.scenario import Outlasting, Scenario, Strike, Workload
 
 TASKS_PER_USER = 10
 """Well under any sensible limit per user and minute: limits are another scenario's matter."""
 UNSTATED_S = 2.0
-"""What is taken for a lease or lock that a system does not state."""
+"""Assumed duration of a lease or lock that a system does not state."""
+TRIES_MAX = 6
+"""How often a client submits the same task until it is acknowledged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A submission and when it is due, in seconds since the workload began; due whatever became of those before (open loop)."""
+    """A submission and when it is due, in seconds since the workload began; due whatever became of those before (open loop).
+
+    `tries`: how often at most it is made until it is acknowledged. `cancel_s`: how long after that it is withdrawn; None: never.
+    """
 
     at_s: float
     submit: Submit
+    tries: int = TRIES_MAX
+    cancel_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ def _arrivals(workload: Workload, chance: Random, *, attempts_max: int) -> tuple
 
 def _submission(workload: Workload, number: int, chance: Random, attempts_max: int) -> Submit:
     task = f"task-{number + 1:04d}"
-    payload: dict[str, object] = {"task": task, "work_s": _drawn(workload.work_s, chance)}
+    payload: dict[str, object] = {"task": task, "work_s": draw(workload.work_s, chance)}
     outcomes = _outcomes(workload, chance, attempts_max)
     if outcomes:
         payload["outcomes"] = outcomes
@@ -75,26 +81,13 @@ def _outcomes(workload: Workload, chance: Random, attempts_max: int) -> list[str
 
 
 def _concrete(strike: Strike, chance: Random, pace: Pace) -> Strike:
-    fault = replace(strike.fault, **_draw_all(strike.drawn, chance)) if strike.drawn else strike.fault
-    when = replace(strike.when, **_draw_all(_betweens(strike.when), chance))
+    fault = replace(strike.fault, **draw_all(strike.drawn, chance)) if strike.drawn else strike.fault
+    when = replace(strike.when, **draw_all(ranges_of(strike.when), chance))
     lasts_s = strike.lasts_s
     if isinstance(lasts_s, Between):
         lasts_s = lasts_s.draw(chance)
     elif isinstance(lasts_s, Outlasting):
         stated_s = pace.lease_s if lasts_s.what == "lease" else pace.lock_s
         # A system that states neither is kept away as long as the reference would be: it has to stand a pause like any other.
-        lasts_s = round((stated_s or UNSTATED_S) * _drawn(lasts_s.times, chance), 3)
+        lasts_s = round((stated_s or UNSTATED_S) * draw(lasts_s.times, chance), 3)
     return Strike(fault, when, lasts_s)
-
-
-def _betweens(words: object) -> dict[str, Between[int] | Between[float]]:
-    found = {field.name: getattr(words, field.name) for field in fields(words)}  # type: ignore[arg-type]
-    return {name: value for name, value in found.items() if isinstance(value, Between)}
-
-
-def _draw_all(drawn: Mapping[str, Between[int] | Between[float]], chance: Random) -> dict[str, Any]:
-    return {name: drawn[name].draw(chance) for name in sorted(drawn)}
-
-
-def _drawn(value: float | Between[float], chance: Random) -> float:
-    return value.draw(chance) if isinstance(value, Between) else value

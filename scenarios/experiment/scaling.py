@@ -1,19 +1,9 @@
 """A scenario's faults for a load of another size: each strikes at the same share of the work as in the scenario. Pure."""
 
 from dataclasses import replace
-from typing import Any
 
-from scenarios.experiment.scenario import (
-    AttemptBegun,
-    Between,
-    EffectAccepted,
-    Effects,
-    LeaderAtWork,
-    Scenario,
-    Strike,
-    Trigger,
-    Workload,
-)
+from scenarios.experiment.ranges import times
+from scenarios.experiment.scenario import Scenario, Strike, Workload
 from scenarios.judging.guarantees import Guarantee
 
 NAME = "load"
@@ -46,25 +36,6 @@ def as_load(fault: Scenario | None, *, tasks: int, rate_per_s: float) -> Scenari
 
 def _scaled(strike: Strike, more_tasks: float, longer: float) -> Strike:
     drawn = {
-        name: _times(value, more_tasks) if name in COUNTS_TRAFFIC else value for name, value in strike.drawn.items()
+        name: times(value, more_tasks) if name in COUNTS_TRAFFIC else value for name, value in strike.drawn.items()
     }
-    return replace(strike, when=_later(strike.when, more_tasks, longer), drawn=drawn)
-
-
-def _later(when: Trigger, more_tasks: float, longer: float) -> Trigger:
-    match when:
-        case AttemptBegun(nth) | EffectAccepted(nth):
-            return type(when)(_times(nth, more_tasks))
-        case Effects(count):
-            return Effects(_times(count, more_tasks))
-        case LeaderAtWork(nth):
-            return LeaderAtWork(_times(nth, longer))
-        case _:
-            return when
-
-
-def _times(number: Any, factor: float) -> Any:
-    """The number, or both ends of the range, times the factor; at least one."""
-    if isinstance(number, Between):
-        return Between(_times(number.low, factor), _times(number.high, factor))
-    return max(1, round(number * factor))
+    return replace(strike, when=strike.when.scaled(more_tasks, longer), drawn=drawn)

@@ -2,81 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from random import Random
-from typing import Generic, TypeVar
 
 from chaos.faults import Fault
+from scenarios.experiment.ranges import Between as Between
+from scenarios.experiment.triggers import AtStart as AtStart
+from scenarios.experiment.triggers import AttemptBegun as AttemptBegun
+from scenarios.experiment.triggers import AtTime as AtTime
+from scenarios.experiment.triggers import EffectAccepted as EffectAccepted
+from scenarios.experiment.triggers import Effects as Effects
+from scenarios.experiment.triggers import LeaderAtWork as LeaderAtWork
+from scenarios.experiment.triggers import PreviousBit as PreviousBit
+from scenarios.experiment.triggers import Trigger as Trigger
 from scenarios.judging.guarantees import Guarantee
-
-N = TypeVar("N", int, float)
-
-
-@dataclass(frozen=True, slots=True)
-class Between(Generic[N]):
-    """A number that each seed draws anew, both ends included."""
-
-    low: N
-    high: N
-
-    def draw(self, chance: Random) -> N:
-        """The number for this seed."""
-        if isinstance(self.low, int) and isinstance(self.high, int):
-            return chance.randint(self.low, self.high)
-        return round(chance.uniform(self.low, self.high), 3)
-
-
-def drawn(number: N | Between[N]) -> N:
-    """The number that stands in a plan: there every range has been drawn."""
-    assert not isinstance(number, Between), "a plan holds no range"
-    return number
-
-
-@dataclass(frozen=True, slots=True)
-class AtStart:
-    """When the workload begins. For faults that wait for traffic by themselves."""
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptBegun:
-    """When the `nth` attempt of the run has been claimed and has begun, and has had no effect yet."""
-
-    nth: int | Between[int]
-
-
-@dataclass(frozen=True, slots=True)
-class EffectAccepted:
-    """When the `nth` effect of the run was accepted, and its process does not know yet."""
-
-    nth: int | Between[int]
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderAtWork:
-    """When the leader of the sweep, lock in hand, is about to do its work for the `nth` time."""
-
-    nth: int | Between[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """When `count` effects of the run were accepted, the warm-up's apart; nobody is held up."""
-
-    count: int | Between[int]
-
-
-ACKNOWLEDGED_WITHIN_S = 5.0
-"""A system that acknowledges nothing while it is struck is not waited for any longer, and struck all the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class PreviousBit:
-    """When the strike before this one has bitten, `wait_s` have passed, and `acknowledged` submissions were acknowledged since."""
-
-    wait_s: float | Between[float]
-    acknowledged: int = 0
-
-
-Trigger = AtStart | AttemptBegun | EffectAccepted | LeaderAtWork | Effects | PreviousBit
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,70 +1,62 @@
-"""Reads the status of tasks as a user does who polls: during the storm those on the move, at the end one last time."""
+"""Reads the status of tasks as a user does who polls: during the storm of recent tasks, at the end of every task one last time."""
 
-import threading
-import time
-from collections.abc import Callable
-
-from chaos.errors import ChaosError
 from scenarios.contract.system import Client, ReadStatus
-from scenarios.contract.tasklab_probe import Recorder
-from scenarios.errors import RunFailed
+from scenarios.experiment.stage import Flow, Stage
 from scenarios.experiment.submissions import Submissions
 
-STATUS_EVERY_S = 0.1
 RECENT = 10
-"""The latest submissions are looked at in turn: those are the ones on the move."""
+"""So many of the latest submissions are read in turn: their tasks are on the move."""
 LAST_READS_MAX = 500
-"""Of more tasks than this, the last look takes an even sample: judging one answer costs as much as asking for it."""
+"""Of more tasks than this, the last reading takes an even sample: judging one answer costs as much as asking for it."""
+READER = "reader"
 
 
 class StatusReader:
-    """A client of the system in a thread of its own; what it was answered is in the history."""
+    """A client of the system in a flow of its own; the answers are in the history."""
 
-    def __init__(self, make_client: Callable[[], Client], submissions: Submissions, recorder: Recorder) -> None:
-        self._make_client = make_client
+    def __init__(self, stage: Stage, submissions: Submissions, *, every_s: float) -> None:
+        self._stage = stage
         self._submissions = submissions
-        self._recorder = recorder
-        self._over = threading.Event()
-        self.problems: list[str] = []
-        self._thread = threading.Thread(target=self._poll, name="reader", daemon=True)
+        self._records = stage.records("client")
+        self._every_s = every_s
+        self._is_over = False
+        self._over = stage.signal()
+        self._flow: Flow | None = None
 
     def start(self) -> None:
-        """Begin to poll."""
-        self._thread.start()
+        """Begin to poll, every `every_s`; if that is 0, never."""
+        if self._every_s > 0:
+            self._flow = self._stage.spawn(READER, self._poll)
 
     def stop(self) -> None:
         """Poll no more. Safe to call when it never started."""
-        self._over.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        self._is_over = True
+        self._over.notify()
+        if self._flow is not None:
+            self._flow.join()
 
-    def read_last(self, deadline_s: float) -> None:
-        """Read the status of every answered task once, or of an even sample of them, as far as time (of the monotonic clock) allows.
+    def read_last(self, timeout_s: float) -> None:
+        """Read the status of every answered task once, or of an even sample of them, as far as time allows.
 
         The final word is judged too.
         """
+        deadline_ns = self._stage.now_ns() + round(timeout_s * 1e9)
         answered = sorted(self._submissions.ids.items())
         step = -(-len(answered) // LAST_READS_MAX) or 1
-        client = self._make_client()
+        client = self._stage.client(READER)
         try:
             for task, id_ in answered[::step]:
-                if time.monotonic() > deadline_s:
+                if self._stage.now_ns() > deadline_ns:
                     return
                 self._read(client, task, id_)
         finally:
             client.close()
 
     def _poll(self) -> None:
-        try:
-            self._read_recent()
-        except (ChaosError, RunFailed) as error:
-            self.problems.append(f"the reader reads no more: {error}")
-
-    def _read_recent(self) -> None:
-        client = self._make_client()
+        client = self._stage.client(READER)
         number = 0
         try:
-            while not self._over.wait(STATUS_EVERY_S):
+            while not self._over.wait_until(lambda: self._is_over, self._every_s):
                 recent = list(self._submissions.ids.items())[-RECENT:]
                 if recent:
                     number += 1
@@ -73,9 +65,9 @@ class StatusReader:
             client.close()
 
     def _read(self, client: Client, task: str, id_: str) -> None:
-        asked_ns = self._recorder.now_ns()
+        asked_ns = self._stage.now_ns()
         outcome = client.invoke(ReadStatus(task, id_))
         if outcome.kind == "ok" and outcome.state is not None:
-            self._recorder.record(
-                "status", actor="reader", task=task, state=outcome.state, percent=outcome.percent, asked_ns=asked_ns
+            self._records.record(
+                "status", actor=READER, task=task, state=outcome.state, percent=outcome.percent, asked_ns=asked_ns
             )

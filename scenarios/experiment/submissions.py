@@ -1,44 +1,65 @@
-"""What became of every submission of a run, whoever made it: filled while the run goes on, read by its drain and its readers."""
+"""What became of every submission of a run, whichever program made it: filled while the run goes on, read by its drain and readers."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from scenarios.contract.system import Client, Outcome, Submit
-from scenarios.contract.tasklab_probe import Recorder
-from scenarios.experiment.canaries import with_secret
+from scenarios.contract.system import Cancel, Client, Outcome, Submit
+from scenarios.experiment.stage import Records, Signal
 
 
 class Submissions:
-    """By the lab's task names. Everything that it hands out is a copy: submissions go on meanwhile."""
+    """By the lab's task names. Everything that it hands out is a copy: submissions go on meanwhile.
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self._lock = threading.Lock()
+    `answered` is notified when one more has ended.
+    """
+
+    def __init__(self, records: Records, now_ns: Callable[[], int], answered: Signal) -> None:
+        self._records = records
+        self._now_ns = now_ns
+        self.answered = answered
+        self._lock = threading.Lock()  # held for no blocking call, so fibers can take it as well
         self._ids: dict[str, str] = {}
         self._outcomes: dict[str, str] = {}
-        self._planted: set[str] = set()
         self._acknowledged = 0
         self.last_detail = ""
 
     def submit(self, client: Client, submit: Submit, actor: str) -> Outcome:
-        """One submission through a client of this process, with a secret planted in it, recorded and noted."""
+        """One submission, recorded and noted."""
         fields = {"task": submit.task, "user": submit.user, "key": submit.key}
-        self._recorder.record("submit.invoke", actor=actor, **fields)
-        with self._lock:
-            self._planted.add(submit.task)
-        outcome = client.invoke(with_secret(submit))
-        self._recorder.record(f"submit.{outcome.kind}", actor=actor, **fields, id=outcome.id, detail=outcome.detail)
+        self._records.record("submit.invoke", actor=actor, **fields)
+        outcome = client.invoke(submit)
+        # Counted from the answer, so never before the system's own deadline, which counts from when it took the task in.
+        deadline_s = None if submit.deadline_s is None else self._now_ns() / 1e9 + submit.deadline_s
+        self._records.record(
+            f"submit.{outcome.kind}",
+            actor=actor,
+            **fields,
+            id=outcome.id,
+            detail=outcome.detail,
+            deadline_s=None if outcome.kind == "fail" else deadline_s,
+        )
         self.note(submit.task, outcome)
         return outcome
+
+    def cancel(self, client: Client, task: str, actor: str) -> None:
+        """One cancellation, recorded, of a task that was answered with an id; of another, nothing happens."""
+        id_ = self.ids.get(task)
+        if id_ is None:
+            return
+        self._records.record("cancel.invoke", actor=actor, task=task)
+        outcome = client.invoke(Cancel(task, id_))
+        self._records.record(f"cancel.{outcome.kind}", actor=actor, task=task, detail=outcome.detail)
 
     def note(self, task: str, outcome: Outcome) -> None:
         """Take in how a submission ended that was recorded elsewhere."""
         with self._lock:
-            self._outcomes[task] = outcome.kind
+            if self._outcomes.get(task) != "ok":
+                self._outcomes[task] = outcome.kind
             self._acknowledged += outcome.kind == "ok"
             self.last_detail = outcome.detail or ""
             if outcome.id is not None:
                 self._ids[task] = outcome.id
+        self.answered.notify()
 
     @property
     def ids(self) -> Mapping[str, str]:
@@ -53,13 +74,7 @@ class Submissions:
             return self._acknowledged
 
     @property
-    def planted(self) -> frozenset[str]:
-        """The tasks that carry a secret (scenarios/experiment/canaries.py)."""
-        with self._lock:
-            return frozenset(self._planted)
-
-    @property
     def outcomes(self) -> Mapping[str, str]:
-        """How the latest submission of every task ended: ok, fail or info."""
+        """How the submissions of every task ended: ok if one was acknowledged, else as the latest: fail or info."""
         with self._lock:
             return dict(self._outcomes)

@@ -6,7 +6,8 @@ from chaos.simulation.kernel.clock import ns
 from chaos.simulation.kernel.scheduler import Died
 from chaos.simulation.world import SimulatedProcess, World
 from scenarios.contract.tasklab_probe import Probe
-from scenarios.simulated.outside import OutsideConnection, SimulatedOutside
+from scenarios.experiment.outside import Outside
+from scenarios.simulated.outside import OutsideConnection
 from scenarios.simulated.record import EventList
 
 KILLED_BY_TASK = "its task killed it"
@@ -16,7 +17,7 @@ KILLED_BY_TASK = "its task killed it"
 class SimulatedProbe(Probe):
     """One for each process; the dead record nothing."""
 
-    def __init__(self, world: World, process: SimulatedProcess, outside: SimulatedOutside, events: EventList) -> None:
+    def __init__(self, world: World, process: SimulatedProcess, outside: Outside, events: EventList) -> None:
         # Not the parent's: there is no file, no socket and no environment here.
         self._world = world
         self._process = process

@@ -7,7 +7,7 @@ from scenarios.record.history import Event
 
 
 class EventList:
-    """Where everybody in the world writes; a `scenarios.experiment.outside.Records`."""
+    """Where everything in the world is recorded; a `scenarios.experiment.stage.Records`."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -16,3 +16,7 @@ class EventList:
     def record(self, event: str, *, actor: str, **fields: Any) -> None:
         """Append one event, stamped now."""
         self.events.append(Event(event=event, actor=actor, t_ns=self._scheduler.now_ns, **fields))
+
+    def append(self, event: Event) -> None:
+        """Append an event that carries its own time."""
+        self.events.append(event)

@@ -1,8 +1,9 @@
-"""One simulated world from its first event to its verdicts: storm, calm, account. The same phases as on real services."""
+"""One simulated world from its first event to its verdicts: the experiment, on the simulated stage, judged."""
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
@@ -10,38 +11,35 @@ from random import Random
 import msgspec
 import structlog
 
+from chaos.errors import ChaosError
 from chaos.simulation.database.pool import reading_engine
-from chaos.simulation.kernel.clock import EPOCH_NS, Skew, ns
+from chaos.simulation.kernel.clock import Skew
 from chaos.simulation.kernel.scheduler import WorldStuck
 from chaos.simulation.kernel.trace import Trace
 from chaos.simulation.network.delays import Delays, erratic, preempting
 from chaos.simulation.world import SimulatedProcess, World
-from scenarios.contract.system import Account
-from scenarios.experiment.drain import all_ended
+from scenarios.contract.system import Submit
+from scenarios.errors import ScenarioError
+from scenarios.experiment.clients import Clients, Roster
+from scenarios.experiment.driver import Driver
+from scenarios.experiment.plan import Arrival
+from scenarios.experiment.run import BUDGET_S, Experiment, Patience, Terms
 from scenarios.judging.assumptions import doubts_of_history
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import Judgement, judge
 from scenarios.judging.policy import Policy
 from scenarios.record.history import Event, History, Recorded
 from scenarios.record.run_facts import FaultRecord
-from scenarios.simulated.clients import Clients
+from scenarios.simulated.call_faults import CallFaults
 from scenarios.simulated.coverage import Coverage
-from scenarios.simulated.mishaps import Mishaps
-from scenarios.simulated.outside import SimulatedOutside
 from scenarios.simulated.probe import KILLED_BY_TASK, SimulatedProbe
-from scenarios.simulated.record import EventList
-from scenarios.simulated.strikes import Nemesis
+from scenarios.simulated.stage import SimulatedStage
 from scenarios.simulated.system import Simulation
-from scenarios.simulated.worlds.plan import WorldPlan, mishaps_by_call
+from scenarios.simulated.worlds.plan import WorldPlan, call_faults_by_call, strike_of
 
-LOOK_S = 0.05
-SETTLED_S = 0.3
-"""How long everything has to stay ended: a message that was delivered twice may still start something."""
-RESTART_AFTER_S = 0.5
-"""How soon a process that ended by itself is started again, as a service manager would."""
 LONGEST_PREEMPTION_S = 3.0
-BUDGET_S = 30.0
-"""For a system that states no budget of its own."""
+RESTARTS_MAX = 1000
+"""A task that kills its worker may do so often in a small world."""
 
 _SILENT = structlog.make_filtering_bound_logger(logging.CRITICAL)
 
@@ -51,8 +49,8 @@ class Simulated:
     """A world that has come to its end.
 
     `deviations`: every delay that was not the usual one, where it was asked to keep them. `missed`: how many of its faults never bit.
-    `gone`: processes that ended by themselves, and why. `calls`: by fiber, how many calls it made;
-    `calls_at_first_mishap`: and how many of them by then.
+    `gone`: processes that ended by themselves, and why. `calls`: by fiber, how many calls it made; `calls_at_first_fault`: and how
+    many of them before the first call fault.
     """
 
     plan: WorldPlan
@@ -66,7 +64,7 @@ class Simulated:
     missed: int
     gone: Sequence[str]
     calls: Mapping[str, int]
-    calls_at_first_mishap: Mapping[str, int]
+    calls_at_first_fault: Mapping[str, int]
     phases_ns: Mapping[str, int]
     problems: Sequence[str]
     policy: Policy
@@ -83,6 +81,10 @@ class Simulated:
         return seen.hexdigest()
 
 
+Drive = Callable[[SimulatedStage, Experiment], Driver]
+"""Makes the program that submits in a world."""
+
+
 def simulate(plan: WorldPlan, simulation: Simulation, *, keep_delays: bool = False) -> Simulated:
     """Run the world; the same plan, the same world. `keep_delays`: also say what every delay was that was not the usual one."""
     with silence():
@@ -91,7 +93,7 @@ def simulate(plan: WorldPlan, simulation: Simulation, *, keep_delays: bool = Fal
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """A world has no use for log lines: what happened is in its trace."""
+    """Without log lines: what happened in a world is in its trace."""
     loud = structlog.get_config()
     structlog.configure(wrapper_class=_SILENT)
     try:
@@ -101,220 +103,161 @@ def silence() -> Iterator[None]:
 
 
 class WorldRun:
-    """A world while it runs. A subclass may have another `storm` than the planned one."""
+    """A world while it runs. `drive`: makes the program that submits; by default, clients that submit the tasks of the plan."""
 
-    def __init__(self, plan: WorldPlan, simulation: Simulation, *, keep_delays: bool = False) -> None:
+    def __init__(
+        self, plan: WorldPlan, simulation: Simulation, *, drive: Drive | None = None, keep_delays: bool = False
+    ) -> None:
         self.plan = plan
         self._simulation = simulation
-        self._terms = simulation.terms
         self._deviations: dict[str, dict[int, int]] | None = {} if keep_delays else None
-        self._gone: list[str] = []
-        self._phases_ns: dict[str, int] = {}
-        self._calls: dict[str, int] = {}
         self.coverage = Coverage()
-        self.mishaps = Mishaps(plan.mishaps, self.coverage)
+        self._call_faults = CallFaults(plan.call_faults, self.coverage)
         self.world = World(
             f"{plan.seed}/{plan.scenario}",
             simulation.tables(),
             simulation.words,
             simulation.bounds,
             _delays(plan, self._deviations),
-            call_faults=mishaps_by_call(plan),
-            apply=self.mishaps.befall,
-            when_gone=self._restart_later,
+            call_faults=call_faults_by_call(plan),
+            apply=self._call_faults.apply,
+            when_gone=self._note_gone,
         )
         self.world.broker.forgets_queues = plan.forgets_queues
-        self.events = EventList(self.world.scheduler)
-        self.mishaps.set_up(self.world, self.events)
-        self.outside = SimulatedOutside(self.world.scheduler, self.events)
-        self._engine = reading_engine(self.world.scheduler, self.world.database)
+        engine = reading_engine(self.world.scheduler, self.world.database)
+        self.stage = SimulatedStage(self.world, simulation, engine, self._call_faults, self.coverage, api_numbers(plan))
+        self._call_faults.set_up(self.world, self.stage.events)
         for process in simulation.processes(plan.sizes, self._probe):
             self.world.add(process, Skew(*plan.skews.get(process.name, (0.0, 1.0))))
-        self.clients = Clients(self.world, simulation, self.events)
-        self.nemesis = Nemesis(self.world, self.outside, self.events, self.coverage, plan.strikes)
-        self._account = Account()
-        self._account_is_of = -1
+        strikes = [strike_of(strike) for strike in plan.strikes]
+        self.experiment = Experiment(self.stage, self.stage.outside, strikes, _terms(plan, simulation))
+        self._driver = (drive or _with_planned_clients(plan))(self.stage, self.experiment)
 
     def carry_out(self) -> Simulated:
         """Everything, to the verdicts."""
-        stuck: list[str] = []
         self.world.spawn("lab", self._run)
         try:
             self.world.scheduler.run()
         except WorldStuck as error:
-            stuck.append(str(error))
+            self.experiment.problems.append(str(error))
+        except SystemExit as error:  # it would end the lab with the exit code of the code under test
+            self.experiment.problems.append(f"the code under test asked Python to exit: {error!r}")
         finally:
             self.world.scheduler.close()
-        missed = [course.problem for course in self.nemesis.courses if course.problem]
-        missed += [f"call {one.call} of {one.fiber} never came" for one in self.mishaps.missed()]
-        problems = [*stuck, *(missed if self.plan.must_bite else ())]
+        return self._told()
+
+    def history(self) -> list[Event]:
+        """The events so far, those that are known only afterwards among them."""
+        return [*self.stage.events.events, *self.experiment.after_events()]
+
+    def _run(self) -> None:
+        try:
+            self.experiment.run(self._driver)
+        except (ChaosError, ScenarioError) as error:
+            self.experiment.problems.append(str(error))
+        self.world.scheduler.end()
+
+    def _told(self) -> Simulated:
         events = self.history()
-        claims = self._claims()
-        history = History(events)
+        states = self.experiment.nemesis.states
+        missed_calls = [f"call {one.call} of {one.fiber} never came" for one in self._call_faults.missed()]
+        problems = [*self.experiment.problems, *(missed_calls if self.plan.must_bite else ())]
+        terms = self._simulation.terms
+        claims = terms.claims_under(state.fault.name for state in states if state.bit_ns is not None)
         return Simulated(
             plan=self.plan,
             events=events,
             claims=claims,
-            judgement=judge(
-                Recorded(history),
-                claims=claims,
-                policy=self._terms.policy,
-                problems=problems,
-                doubts=[*doubts_of_history(history), *self._crashes()],
-            ),
+            judgement=self._judge(events, claims, problems),
             trace=self.world.trace,
-            strikes=[*(course.facts() for course in self.nemesis.courses), *self.mishaps.told],
+            strikes=[*(_record_of(state.facts()) for state in states), *self._call_faults.told],
             coverage=self.coverage,
             deviations=self._deviations,
-            missed=len(missed),
-            gone=self._gone,
-            calls=self._calls,
-            calls_at_first_mishap=self.mishaps.calls_at_first,
-            phases_ns=self._phases_ns,
+            missed=sum(state.bit_ns is None for state in states) + len(missed_calls),
+            gone=self.experiment.supervisor.gone,
+            calls=self.stage.calls,
+            calls_at_first_fault=self._call_faults.calls_at_first,
+            phases_ns=self.stage.phases_ns,
             problems=problems,
-            policy=self._terms.policy,
+            policy=terms.policy,
             steps=self.world.scheduler.steps,
             virtual_s=self.world.now_ns / 1e9,
         )
 
-    def storm(self) -> None:
-        """Everything planned happens; in a fiber of the lab. What strikes has to be lifted by its end."""
-        self.nemesis.start()
-        self.clients.start(self.plan.tasks, read_every_s=self.plan.read_every_s)
-        while not self.clients.are_done:
-            self.world.scheduler.wait(self.clients.done)
-        self._await_strikes()
-
-    def history(self) -> list[Event]:
-        """What was seen so far, and the system's own trail."""
-        return [*self.events.events, *self._trail()]
-
-    def _run(self) -> None:
-        world, scheduler = self.world, self.world.scheduler
-        self._begin("storm")
-        for process in world.processes.values():
-            world.start(process)
-        self.storm()
-        self._begin("calm")
-        # Nothing strikes any more, the network is calm, and what has struck heals.
-        world.network.call_faults = {}
-        world.network.delays = Delays()
-        while not self.mishaps.are_healed:
-            scheduler.wait(self.mishaps.healed)
-        caught_up, how = self._drain()
-        self._begin("account")
-        self._calls = dict(world.network.calls)  # what the lab looks at afterwards is not part of the run
-        self.clients.is_over = True
-        self._write_final(how, caught_up=caught_up)
-        self.clients.read_last()
-        self._begin("end")
-        scheduler.end()
-
-    def _begin(self, phase: str) -> None:
-        self._phases_ns[phase] = self.world.now_ns
-
-    def _await_strikes(self) -> None:
-        """Until everything planned has struck, or patience is over, or, where faults may miss, there is nothing left to disturb."""
-        scheduler = self.world.scheduler
-        give_up_ns = self.world.now_ns + ns(self.plan.patience_s)
-        ended_since_ns: int | None = None
-        while self.world.now_ns < give_up_ns and not (self.nemesis.is_over and not self.mishaps.missed()):
-            if not self.plan.must_bite and self._all_ended():
-                ended_since_ns = self.world.now_ns if ended_since_ns is None else ended_since_ns
-                if self.world.now_ns - ended_since_ns >= ns(SETTLED_S):
-                    break
-            scheduler.rest(ns(LOOK_S))
-        self.nemesis.give_up()
-        while not self.nemesis.is_over:
-            scheduler.wait(self.nemesis.over)
-
-    def _drain(self) -> tuple[bool, str]:
-        """As scenarios.experiment.drain: until all has ended, or nothing moves any more, or the budget is over."""
-        world, scheduler = self.world, self.world.scheduler
-        quiet_s, budget_s = self._terms.pace.quiet_s, self._terms.policy.budget_s or BUDGET_S
-        began_ns = moved_ns = world.now_ns
-        ended_since_ns: int | None = None
-        account = self._account
-        while True:
-            now_ns = world.now_ns
-            all_have_ended = self._all_ended()
-            if self._account != account or now_ns - self.outside.last_ns < ns(2 * LOOK_S):
-                account, moved_ns = self._account, now_ns
-            if all_have_ended:
-                ended_since_ns = now_ns if ended_since_ns is None else ended_since_ns
-                if now_ns - ended_since_ns >= ns(SETTLED_S):
-                    return True, "every acknowledged task has ended"
-            else:
-                ended_since_ns = None
-            if now_ns - moved_ns >= ns(quiet_s):
-                return True, f"nothing has moved for {quiet_s:g} s"
-            if now_ns - began_ns >= ns(budget_s + quiet_s):
-                return False, f"still moving after {(now_ns - began_ns) / 1e9:.0f} s"
-            scheduler.rest(ns(LOOK_S))
-
-    def _all_ended(self) -> bool:
-        """Whether every acknowledged task has ended, by an account that is read again only after something was committed."""
-        if self._account_is_of != self.world.database.commits:
-            self._account_is_of = self.world.database.commits
-            self._account = self._simulation.account(self._engine)
-        return all_ended(self._account, self.clients.outcomes)
-
-    def _write_final(self, how: str, *, caught_up: bool) -> None:
-        account = self._account
-        self.events.record(
-            "final",
-            actor="lab",
-            healed=True,
-            caught_up=caught_up,
-            done=account.done,
-            dead=account.dead,
-            cancelled=account.cancelled,
-            expired=account.expired,
-            pending=account.pending,
-            detail=how,
-        )
-
-    def _trail(self) -> list[Event]:
-        """The system's own, on the clock of the world; and the acks that were swallowed."""
-        events = list(self._simulation.trail(self._engine, EPOCH_NS))
-        swallowed = sorted(
-            (course.bit_ns, course.evidence)
-            for course in self.nemesis.courses
-            if course.bit_ns is not None and course.planned.fault == "ack_swallowed"
-        )
-        for t_ns, evidence in swallowed:
-            events += [
-                Event(event="ack.info", actor="broker", t_ns=t_ns, task=task)
-                for task, id_ in self.clients.ids.items()
-                if id_ in evidence
-            ]
-        return events
-
-    def _claims(self) -> frozenset[Guarantee]:
-        """What the system promises under what has bitten."""
-        return self._terms.claims_under(
-            course.planned.fault for course in self.nemesis.courses if course.bit_ns is not None
+    def _judge(self, events: list[Event], claims: frozenset[Guarantee], problems: Sequence[str]) -> Judgement:
+        history = History(events)
+        return judge(
+            Recorded(history),
+            claims=claims,
+            policy=self._simulation.terms.policy,
+            problems=problems,
+            doubts=[*doubts_of_history(history), *self._crashes()],
         )
 
     def _probe(self, process: str) -> SimulatedProbe:
-        return SimulatedProbe(self.world, self.world.processes[process], self.outside, self.events)
+        return SimulatedProbe(self.world, self.world.processes[process], self.stage.outside, self.stage.events)
+
+    def _note_gone(self, process: SimulatedProcess, why: str) -> None:
+        self.stage.note_gone(process, why)
 
     def _crashes(self) -> list[str]:
-        """Processes that ended by themselves for no reason of the plan: what they would have done next nobody knows."""
-        return [f"{gone} (a crash that nobody planned)" for gone in self._gone if not gone.endswith(KILLED_BY_TASK)]
+        """Processes that ended by themselves for no reason of the plan: nothing is known of what they would have done next."""
+        gone = self.experiment.supervisor.gone
+        return [f"{one} (a crash that nobody planned)" for one in gone if not one.endswith(KILLED_BY_TASK)]
 
-    def _restart_later(self, process: SimulatedProcess, why: str) -> None:
-        """It ended by itself: the service manager starts it again."""
-        self.events.record("crash", actor=process.name, detail=why)
-        self._gone.append(f"{process.name}: {why}")
 
-        def restart() -> None:
-            held_down = self.mishaps.holds_down(process.name) or self.nemesis.holds_down(process.name)
-            if not process.is_alive() and not held_down:
-                self.events.record("restart", actor=process.name)
-                self.world.start(process)
+def api_numbers(plan: WorldPlan) -> Mapping[str, int]:
+    """By client: which of the APIs it asks. They take turns."""
+    return {
+        _client_name(task.task, copy): number + copy
+        for number, task in enumerate(plan.tasks)
+        for copy in range(2 if task.twice else 1)
+    }
 
-        self.world.scheduler.at(self.world.now_ns + ns(RESTART_AFTER_S), restart)
+
+def _with_planned_clients(plan: WorldPlan) -> Drive:
+    def drive(stage: SimulatedStage, experiment: Experiment) -> Driver:
+        return Clients(stage, experiment.submissions, _roster(plan))
+
+    return drive
+
+
+def _roster(plan: WorldPlan) -> Roster:
+    """One client for each task, or two, so that none waits for another's answer."""
+    return {
+        _client_name(task.task, copy): deque(
+            [
+                Arrival(
+                    task.at_s,
+                    Submit(task.task, task.payload, user=task.user, key=task.task, deadline_s=task.deadline_s),
+                    task.tries,
+                    task.cancel_s,
+                )
+            ]
+        )
+        for task in plan.tasks
+        for copy in range(2 if task.twice else 1)
+    }
+
+
+def _client_name(task: str, copy: int) -> str:
+    return f"client-{task}" + ("-again" if copy else "")
+
+
+def _terms(plan: WorldPlan, simulation: Simulation) -> Terms:
+    terms = simulation.terms
+    return Terms(
+        quiet_s=terms.pace.quiet_s,
+        budget_s=BUDGET_S if terms.policy.budget_s is None else terms.policy.budget_s,
+        patience=Patience(plan.patience_s, may_miss=not plan.must_bite),
+        read_every_s=plan.read_every_s,
+        restarts_max=RESTARTS_MAX,
+    )
+
+
+def _record_of(strike: FaultRecord) -> FaultRecord:
+    """Without roles, by which a struck process is expected to have worked: in a small world one may well be idle."""
+    return msgspec.structs.replace(strike, roles=())
 
 
 def _delays(plan: WorldPlan, deviations: dict[str, dict[int, int]] | None) -> Delays:

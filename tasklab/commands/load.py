@@ -125,8 +125,8 @@ def run_load(
     from reports.build import write_report
     from scenarios.contract.system import Addressed
     from scenarios.errors import NotApplicable
-    from scenarios.experiment.run import run
     from scenarios.experiment.scaling import as_load
+    from scenarios.real.run import run
     from scenarios.stored.judge import judge_run
     from scenarios.stored.rundir import REPORT_FILE
     from tasklab.commands.load_driver import LocustDriver
@@ -144,7 +144,7 @@ def run_load(
         out=out,
         repeat=repeat,
         say=lambda text: say(f"  {text}"),
-        drive=lambda going_on: LocustDriver(going_on, plan, page),
+        drive=lambda stage, experiment, _: LocustDriver(stage, experiment, plan, page),
     )
     figures = figures_of(directory.path, plan)
     _keep(directory, figures)

@@ -14,9 +14,10 @@ from loadtests.figures import ON_TIME_S, figures_of, is_as_planned
 from loadtests.handing_over import HISTORY_FILE, Line, decode_line, read_marks
 from scenarios.contract.system import Addressed, Outcome
 from scenarios.errors import RunFailed
-from scenarios.experiment.live import LiveFigures
-from scenarios.experiment.run import Run
+from scenarios.experiment.run import Experiment
 from scenarios.experiment.submissions import Submissions
+from scenarios.real.live import LiveFigures
+from scenarios.real.stage import RealStage
 
 LOCUSTFILE = Path(__file__).parents[2] / "loadtests" / "locustfile.py"
 PROCESS = "locust"
@@ -80,23 +81,23 @@ class Follower:
 class LocustDriver:
     """Locust as a `scenarios.experiment.driver.Driver`: headless, or with its page."""
 
-    def __init__(self, run: Run, plan: LoadPlan, page: Page | None) -> None:
-        assert isinstance(run.system, Addressed), "the command has looked whether there is an API to submit to"
-        self._run = run
+    def __init__(self, stage: RealStage, experiment: Experiment, plan: LoadPlan, page: Page | None) -> None:
+        assert isinstance(stage.system, Addressed), "the command has looked whether there is an API to submit to"
+        self._stage = stage
         self._plan = plan
         self._page = page
-        self._url = run.system.api_url(run.services)
-        self._directory = run.directory.path.resolve()
-        self._follower = Follower(self._directory / HISTORY_FILE, run.submissions)
-        self._live = LiveFigures(run, plan.tasks, lambda: self._follower.sent)
+        self._url = stage.system.api_url(stage.services)
+        self._directory = stage.directory.path.resolve()
+        self._follower = Follower(self._directory / HISTORY_FILE, experiment.submissions)
+        self._live = LiveFigures(stage, experiment, plan.tasks, lambda: self._follower.sent)
         self._process: Process | None = None
         self._deadline_s = 0.0
 
     def start(self) -> None:
         """See scenarios.experiment.driver.Driver. With a page and without autostart: returns when somebody has pressed start."""
-        environment = self._run.environment
+        environment = self._stage.environment
         self._live.start()
-        self._process = process = environment.start_process(self._spec(), log_directory=self._run.directory.logs)
+        self._process = process = environment.start_process(self._spec(), log_directory=self._stage.directory.logs)
         timeout_s = START_TIMEOUT_S
         if self._page is not None:
             self._await_page(process, self._page)
@@ -110,12 +111,16 @@ class LocustDriver:
             time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
         self._deadline_s = time.monotonic() + self._plan.duration_s + OVERTIME_S
 
-    def finished(self) -> bool:
-        """See scenarios.experiment.driver.Driver.
+    def await_end(self) -> None:
+        """Follow the load until it is over.
 
         Raises:
             ProcessFailed: Locust ended on its own, or did not come to an end.
         """
+        while not self._has_ended():
+            time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
+
+    def _has_ended(self) -> bool:
         assert self._process is not None, "a driver is asked after it has been started"
         marks = read_marks(self._directory)
         self._follower.catch_up()  # after the marks: what was recorded before they were written is in
@@ -134,7 +139,7 @@ class LocustDriver:
         self._live.stop()
         if self._page is not None and process.is_alive() and self._is_over():
             time.sleep(LINGER_S)
-        self._run.environment.stop_process(process, timeout_s=STOP_TIMEOUT_S)
+        self._stage.environment.stop_process(process, timeout_s=STOP_TIMEOUT_S)
 
     def problems(self) -> Sequence[str]:
         """See scenarios.experiment.driver.Driver: a load that was not the one asked for proves nothing about it."""
@@ -156,7 +161,7 @@ class LocustDriver:
             "--duration": plan.duration_s,
             "--seed": plan.seed,
             "--directory": self._directory,
-            "--t0-ns": self._run.t0_ns,
+            "--t0-ns": self._stage.t0_ns,
             "--exit-code-on-error": 0,  # a refused submission is for the judges, not for Locust
         }
         argv = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--only-summary"]
@@ -167,7 +172,7 @@ class LocustDriver:
             argv += ["--web-host", LOOPBACK, "--web-port", str(self._page.port)]
             argv += ["--autostart"] if self._page.autostart else []
         # In a directory of the run: Locust reads a locust.conf or pyproject.toml where it is started.
-        return ProcessSpec(PROCESS, "load", argv, {"PYTHONUNBUFFERED": "1"}, cwd=self._run.services.directory)
+        return ProcessSpec(PROCESS, "load", argv, {"PYTHONUNBUFFERED": "1"}, cwd=self._stage.services.directory)
 
     def _await_page(self, process: Process, page: Page) -> None:
         deadline_s = time.monotonic() + START_TIMEOUT_S
@@ -176,7 +181,7 @@ class LocustDriver:
             if time.monotonic() > deadline_s:
                 raise RunFailed(f"Locust's page did not answer within {START_TIMEOUT_S:g} s: {page.url}")
             time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
-        self._run.say(f"Locust's page: {page.url}" + ("" if page.autostart else "  (waits for you to press start)"))
+        self._stage.say(f"Locust's page: {page.url}" + ("" if page.autostart else "  (waits for you to press start)"))
 
     def _check_alive(self, process: Process) -> None:
         if not process.is_alive():

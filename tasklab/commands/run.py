@@ -157,7 +157,7 @@ def run_one(
     """One run, judged and reported; a scenario that has nothing to strike here is no run."""
     from reports.build import write_report
     from scenarios.errors import NotApplicable
-    from scenarios.experiment.run import run as run_scenario
+    from scenarios.real.run import run as run_scenario
     from scenarios.stored.judge import judge_run
     from scenarios.stored.rundir import REPORT_FILE
 

@@ -41,10 +41,10 @@ def test_a_crash_point_counts_as_visited_only_if_it_was_struck() -> None:
 
 def test_a_crash_that_was_planned_and_never_came_is_no_visit_and_makes_its_world_unknown() -> None:
     planned = CrashPoints(ReferenceSimulation()).world_of(1)
-    never = type(planned.mishaps[0])(planned.mishaps[0].fiber, 100_000, "kill")
+    never = type(planned.call_faults[0])(planned.call_faults[0].fiber, 100_000, "kill")
 
     world = simulate(
-        WorldPlan("crash_points", 1, planned.tasks, planned.sizes, mishaps=(never,), must_bite=True),
+        WorldPlan("crash_points", 1, planned.tasks, planned.sizes, call_faults=(never,), must_bite=True),
         ReferenceSimulation(),
     )
 

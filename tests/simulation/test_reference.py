@@ -70,7 +70,7 @@ def test_no_two_crashes_break_a_promise() -> None:
     for number in range(first, first + 40):
         world = simulate(points.world_of(number), SIMULATION)
 
-        assert not_held(world) == {}, world.plan.mishaps
+        assert not_held(world) == {}, world.plan.call_faults
 
 
 def test_no_swarm_of_faults_breaks_a_promise() -> None:

@@ -9,13 +9,14 @@ import httpx
 
 from chaos.environment import Environment, Services
 from chaos.errors import ChaosError
-from chaos.faults import Fault, KillProcess
-from chaos.injection import Injection
-from scenarios.contract.system import Cancel, Submit
-from scenarios.experiment.nemesis import BITE_TIMEOUT_S, HEAL_TIMEOUT_S, Course
-from scenarios.experiment.run import Run, run
+from chaos.faults import Fault
+from scenarios.contract.system import Submit
+from scenarios.experiment.run import Experiment
 from scenarios.experiment.scenario import Effects, Scenario, Strike, Workload
+from scenarios.experiment.strike_state import StrikeState
 from scenarios.judging.judge import Judgement
+from scenarios.real.run import run
+from scenarios.real.stage import RealStage
 from scenarios.stored.judge import judge_run
 from scenarios.systems.reference.plugin import Reference
 
@@ -35,11 +36,11 @@ class ServicesWorld:
     """A run by the lab's own runner, in a thread; its driver is the machine, which submits, strikes and lifts while it storms."""
 
     def __init__(self, environment: Environment, out: Path, *, linked: Sequence[str]) -> None:
-        self._open: dict[Fault, tuple[Injection, Course]] = {}
+        self._open: dict[Fault, StrikeState] = {}
         self._clients = 0
         self._began, self._over = threading.Event(), threading.Event()
         self._error: BaseException | None = None
-        self._run: Run | None = None
+        self._run: tuple[RealStage, Experiment] | None = None
         self._judgement: Judgement | None = None
         self._thread = threading.Thread(target=self._carry_out, args=(_Linked(environment, linked), out), name="run")
         self._thread.start()
@@ -52,67 +53,47 @@ class ServicesWorld:
 
     def submit(self, task: str, payload: Mapping[str, object]) -> None:
         """See tests.stateful.machine.DrivenWorld."""
-        run_, actor = self._running(), self._next_client()
+        _, experiment = self._running()
+        actor = self._next_client()
         for _ in range(TRIES_MAX):
-            if run_.submissions.submit(self._client, Submit(task, payload, key=task), actor).kind == "ok":
+            if experiment.submissions.submit(self._client, Submit(task, payload, key=task), actor).kind == "ok":
                 return
             self.pass_time(PATIENCE_S)
 
     def cancel(self, task: str) -> None:
         """See tests.stateful.machine.DrivenWorld."""
-        run_, actor = self._running(), self._next_client()
-        id_ = run_.submissions.ids.get(task)
-        if id_ is not None:
-            run_.client_recorder.record("cancel.invoke", actor=actor, task=task)
-            outcome = self._client.invoke(Cancel(task, id_))
-            run_.client_recorder.record(f"cancel.{outcome.kind}", actor=actor, task=task, detail=outcome.detail)
+        _, experiment = self._running()
+        experiment.submissions.cancel(self._client, task, self._next_client())
 
     def redrive(self) -> None:
         """See tests.stateful.machine.DrivenWorld."""
-        run_ = self._running()
-        with httpx.Client(base_url=Reference().api_url(run_.services)) as http:
+        stage, _ = self._running()
+        with httpx.Client(base_url=Reference().api_url(stage.services)) as http:
             for letter in http.get("/dead-letters").raise_for_status().json():
                 http.post(f"/dead-letters/{letter['id']}/redrive").raise_for_status()
 
     def begin(self, fault: Fault) -> bool:
-        """See tests.stateful.machine.DrivenWorld. Its course is one of the run's strikes, as if it had been planned."""
-        run_ = self._running()
-        course = Course(Strike(fault, Effects(run_.outside.count("effect"))), fault)
-        injection = run_.environment.injection(fault, run_.services, run_.processes)
-        course.target = injection.target
-        course.begun_ns = run_.recorder.now_ns()
-        run_.courses.append(course)  # from now on its process is this strike's to start again
-        run_.recorder.record("fault.begin", fault=fault.name, target=course.target)
+        """See tests.stateful.machine.DrivenWorld. It is one of the run's strikes, as if it had been planned."""
+        _, experiment = self._running()
+        state = experiment.nemesis.add(Strike(fault, Effects(experiment.outside.count("effect"))))
         try:
-            injection.begin()
-            course.evidence = injection.await_bite(BITE_TIMEOUT_S).words
+            experiment.nemesis.strike(state)
         except ChaosError as error:
-            course.problem = str(error)  # which makes the run unknown
-            injection.end()
+            state.problem = str(error)  # which makes the run unknown
+            experiment.nemesis.close(state)
             return False
-        course.bit_ns = run_.recorder.now_ns()
-        if isinstance(fault, KillProcess):
-            run_.recorder.record("crash", actor=course.target)
-        run_.recorder.record("fault.bit", fault=fault.name, target=course.target, detail=course.evidence)
-        self._open[fault] = (injection, course)
+        self._open[fault] = state
         return True
 
     def end(self, fault: Fault) -> None:
         """See tests.stateful.machine.DrivenWorld."""
-        run_ = self._running()
-        injection, course = self._open.pop(fault)
-        run_.recorder.record("fault.end", fault=fault.name, target=course.target)
-        course.ended_ns = run_.recorder.now_ns()
-        if isinstance(fault, KillProcess):
-            run_.recorder.record("restart", actor=course.target)
-        injection.end()
+        _, experiment = self._running()
+        state = self._open.pop(fault)
         try:
-            injection.await_healed(HEAL_TIMEOUT_S)
+            experiment.nemesis.lift(state)
         except ChaosError as error:
-            course.problem = str(error)
-            return
-        course.healed_ns = run_.recorder.now_ns()
-        run_.recorder.record("fault.healed", fault=fault.name, target=course.target)
+            state.problem = str(error)
+        experiment.nemesis.close(state)
 
     def pass_time(self, seconds: float) -> None:
         """See tests.stateful.machine.DrivenWorld."""
@@ -139,7 +120,7 @@ class ServicesWorld:
                 out=out,
                 repeat=f"tasklab check {out}",
                 say=lambda _: None,
-                drive=lambda run_: _Driver(self, run_),
+                drive=lambda stage, experiment, _: _Driver(self, stage, experiment),
             )
             self._judgement = judge_run(directory)
         except BaseException as error:  # noqa: BLE001 — the edge of a thread: `finish` raises it
@@ -148,16 +129,16 @@ class ServicesWorld:
             self._over.set()
             self._began.set()
 
-    def storm_begins(self, run_: Run) -> None:
-        """Told by the driver."""
-        self._run, self._client = run_, run_.make_client()
+    def storm_begins(self, stage: RealStage, experiment: Experiment) -> None:
+        """Called by the driver."""
+        self._run, self._client = (stage, experiment), stage.client("machine")
         self._began.set()
 
-    def wait_for_the_end(self) -> bool:
-        """Whether the machine has done all it wanted to."""
-        return self._over.is_set()
+    def wait_for_the_end(self) -> None:
+        """Until the machine has done all its steps."""
+        self._over.wait()
 
-    def _running(self) -> Run:
+    def _running(self) -> tuple[RealStage, Experiment]:
         assert self._run is not None, "only a running system is struck"
         return self._run
 
@@ -167,20 +148,21 @@ class ServicesWorld:
 
 
 class _Driver:
-    """See scenarios.experiment.driver.Driver: the machine submits."""
+    """A `scenarios.experiment.driver.Driver`: the machine submits."""
 
-    def __init__(self, world: ServicesWorld, run_: Run) -> None:
+    def __init__(self, world: ServicesWorld, stage: RealStage, experiment: Experiment) -> None:
         self._world = world
-        self._run = run_
+        self._stage = stage
+        self._experiment = experiment
 
     def start(self) -> None:
-        self._world.storm_begins(self._run)
+        self._world.storm_begins(self._stage, self._experiment)
 
-    def finished(self) -> bool:
-        return self._world.wait_for_the_end()
+    def await_end(self) -> None:
+        self._world.wait_for_the_end()
 
     def stop(self) -> None:
-        """Nobody but the machine submits."""
+        """Only the machine submits."""
 
     def problems(self) -> Sequence[str]:
         return ()

@@ -1,23 +1,26 @@
 """The reference in the simulated world, driven step by step: between two steps the world stands still."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from random import Random
 
 from greenlet import getcurrent, greenlet
 
-from chaos.faults import Fault, KillProcess
-from chaos.simulation.kernel.clock import ns
+from chaos.errors import ChaosError
+from chaos.faults import Fault
 from chaos.simulation.network.network import LineCut
 from reference_impl.errors import ReferenceSystemError
 from reference_impl.http.service import Api
 from reference_impl.rows import dead_letter
 from reference_impl.rows.transactions import read
 from scenarios.contract.system import Submit
+from scenarios.experiment.run import Experiment
+from scenarios.experiment.scenario import AtStart, Strike
+from scenarios.experiment.stage import Flow
+from scenarios.experiment.strike_state import StrikeState
 from scenarios.judging.judge import Judgement, judge
 from scenarios.record.history import History, Recorded
-from scenarios.simulated.faults import Injection, injection
 from scenarios.simulated.run import Simulated, WorldRun, silence
+from scenarios.simulated.stage import SimulatedStage
 from scenarios.simulated.system import Simulation, Sizes
 from scenarios.simulated.worlds.plan import DelayPlan, WorldPlan
 
@@ -31,7 +34,7 @@ Step = Callable[[], None]
 
 
 class SimulatedWorld:
-    """A world whose storm is what it is told to do; the rest of a run, calm and account and verdicts, is that of any world.
+    """A world whose storm consists of the steps of a machine; the rest of a run, calm and account and verdicts, is that of any world.
 
     It runs in a greenlet of its own. One of its fibers comes out to fetch the next step, does it, and comes out again.
     """
@@ -40,11 +43,17 @@ class SimulatedWorld:
         self._simulation = simulation
         self._outside = getcurrent()
         self._clients = 0
-        self._open: dict[Fault, Injection] = {}
-        self._chance = Random(f"{seed}/machine")
+        self._open: dict[Fault, StrikeState] = {}
         plan = WorldPlan(
-            "machine", seed, tasks=(), sizes=SIZES, delays=DelayPlan("erratic", slow_share=0.5, slow_s=0.5)
+            "machine",
+            seed,
+            tasks=(),
+            sizes=SIZES,
+            delays=DelayPlan("erratic", slow_share=0.5, slow_s=0.5),
+            read_every_s=READ_EVERY_S,
+            must_bite=True,
         )
+        self.flows: list[Flow] = []
         self._host = greenlet(lambda: self._run(plan))
         self._fiber: greenlet = self._host
         self._told: Simulated | None = None
@@ -55,49 +64,51 @@ class SimulatedWorld:
         submit = Submit(task, payload, key=task)
 
         def hand_in(name: str) -> None:
+            client = self._stage.client(name)
             for _ in range(TRIES_MAX):
-                if self._run_of.clients.submit(submit, name, self._api).kind == "ok":
+                if self._experiment.submissions.submit(client, submit, name).kind == "ok":
                     return
-                self._run_of.world.scheduler.rest(ns(PATIENCE_S))
+                self._stage.sleep(PATIENCE_S)
 
         self._employ(hand_in)
 
     def cancel(self, task: str) -> None:
         """See tests.stateful.machine.DrivenWorld."""
-        clients = self._run_of.clients
-        if task in clients.ids:
-            self._employ(lambda name: clients.cancel(task, name, self._api))
+        submissions = self._experiment.submissions
+        self._employ(lambda name: submissions.cancel(self._stage.client(name), task, name))
 
     def redrive(self) -> None:
         """See tests.stateful.machine.DrivenWorld."""
 
         def ask(_: str) -> None:
             with suppress(LineCut):  # whether it happened, the trail will say
-                self._run_of.world.request(self._api, "redrive", _redrive_all, timeout_s=REQUEST_TIMEOUT_S)
+                api = self._stage.world.processes["api-1"]
+                self._stage.world.request(api, "redrive", _redrive_all, timeout_s=REQUEST_TIMEOUT_S)
 
         self._employ(ask)
 
     def begin(self, fault: Fault) -> bool:
         """See tests.stateful.machine.DrivenWorld."""
-        struck = injection(self._run_of.world, fault, self._chance)
-        if not struck.is_possible():
+        state = self._experiment.nemesis.add(Strike(fault, AtStart()))
+        self._do(lambda: self._strike(state))
+        if state.bit_ns is None:
+            self._experiment.nemesis.states.remove(state)
             return False
-        self._open[fault] = struck
-        self._do(lambda: self._begin(fault, struck))
+        self._open[fault] = state
         return True
 
     def end(self, fault: Fault) -> None:
         """See tests.stateful.machine.DrivenWorld."""
-        struck = self._open.pop(fault)
-        self._do(lambda: self._end(fault, struck))
+        state = self._open.pop(fault)
+        self._do(lambda: self._lift(state))
 
     def pass_time(self, seconds: float) -> None:
         """See tests.stateful.machine.DrivenWorld."""
-        self._do(lambda: self._run_of.world.scheduler.rest(ns(seconds)))
+        self._do(lambda: self._stage.sleep(seconds))
 
     def step_clock(self, process: str, seconds: float) -> None:
-        """Somebody sets the wall clock of a process."""
-        self._run_of.world.processes[process].skew.wall_s += seconds
+        """The wall clock of a process is set."""
+        self._stage.world.processes[process].skew.wall_s += seconds
 
     def judgement(self) -> Judgement:
         """What the judges say of the history so far."""
@@ -113,11 +124,12 @@ class SimulatedWorld:
 
     def _run(self, plan: WorldPlan) -> None:
         with silence():
-            self._run_of = _Driven(plan, self._simulation, self._next_step)
-            self._api = self._run_of.world.processes["api-1"]
+            self._run_of = WorldRun(plan, self._simulation, drive=lambda *_: _Machine(self))
+            self._stage: SimulatedStage = self._run_of.stage
+            self._experiment: Experiment = self._run_of.experiment
             self._told = self._run_of.carry_out()
 
-    def _next_step(self) -> Step | None:
+    def next_step(self) -> Step | None:
         """Called in a fiber of the world: the next thing to happen, None at the end."""
         self._fiber = getcurrent()
         step: Step | None = self._outside.switch()
@@ -131,36 +143,37 @@ class SimulatedWorld:
     def _employ(self, work: Callable[[str], object]) -> None:
         self._clients += 1
         name = f"client-{self._clients}"
-        self._run_of.clients.employ(name, lambda: work(name))
+        self.flows.append(self._stage.spawn(name, lambda: work(name)))
 
-    def _begin(self, fault: Fault, struck: Injection) -> None:
-        record = self._run_of.events.record
-        record("fault.begin", actor="lab", fault=fault.name, target=struck.target)
-        struck.begin()
-        if isinstance(fault, KillProcess):
-            record("crash", actor=struck.target)
-        record("fault.bit", actor="lab", fault=fault.name, target=struck.target, detail=struck.evidence())
+    def _strike(self, state: StrikeState) -> None:
+        with suppress(ChaosError):  # there is nothing to strike
+            self._experiment.nemesis.strike(state)
 
-    def _end(self, fault: Fault, struck: Injection) -> None:
-        record = self._run_of.events.record
-        record("fault.end", actor="lab", fault=fault.name, target=struck.target)
-        if isinstance(fault, KillProcess):
-            record("restart", actor=struck.target)
-        struck.end()
-        record("fault.healed", actor="lab", fault=fault.name, target=struck.target)
+    def _lift(self, state: StrikeState) -> None:
+        self._experiment.nemesis.lift(state)
+        self._experiment.nemesis.close(state)
 
 
-class _Driven(WorldRun):
-    def __init__(self, plan: WorldPlan, simulation: Simulation, next_step: Callable[[], Step | None]) -> None:
-        super().__init__(plan, simulation)
-        self._next_step = next_step
+class _Machine:
+    """A `scenarios.experiment.driver.Driver`: the steps of a state machine, one after the other."""
 
-    def storm(self) -> None:
-        self.clients.start((), read_every_s=READ_EVERY_S)
-        while (step := self._next_step()) is not None:
+    def __init__(self, world: SimulatedWorld) -> None:
+        self._world = world
+
+    def start(self) -> None:
+        """It is asked for the first step when the storm has begun."""
+
+    def await_end(self) -> None:
+        while (step := self._world.next_step()) is not None:
             step()
-        while not self.clients.are_done:
-            self.world.scheduler.wait(self.clients.done)
+        for flow in self._world.flows:
+            flow.join()
+
+    def stop(self) -> None:
+        """Nothing: its clients have ended."""
+
+    def problems(self) -> Sequence[str]:
+        return ()
 
 
 def _redrive_all(server: object) -> None:

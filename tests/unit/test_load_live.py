@@ -12,17 +12,19 @@ from chaos.faults import KillService
 from loadtests.handing_over import read_live
 from loadtests.reliability import rows
 from scenarios.contract.system import Account, Outcome
-from scenarios.contract.tasklab_probe import Recorder
-from scenarios.experiment import live as live_module
-from scenarios.experiment.live import LiveFigures
-from scenarios.experiment.nemesis import Course
 from scenarios.experiment.outside import Tally
-from scenarios.experiment.run import Run
+from scenarios.experiment.run import Experiment
 from scenarios.experiment.scenario import AtStart, Strike
+from scenarios.experiment.strike_state import StrikeState
 from scenarios.experiment.submissions import Submissions
+from scenarios.real import live as live_module
+from scenarios.real.flows import ThreadSignal
+from scenarios.real.live import LiveFigures
+from scenarios.real.stage import RealStage
 from scenarios.record.run_facts import Live, LiveFault
 from scenarios.stored.rundir import RunDirectory
 from tasklab.commands.load_driver import Follower
+from tests.thread_stage import Events
 
 SECOND_NS = 1_000_000_000
 
@@ -41,16 +43,23 @@ class FakeOutside:
 
 
 @dataclass(slots=True)
+class FakeNemesis:
+    states: list[StrikeState] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class FakeRun:
-    """What live figures need of a run; `answers` are what the system says when asked for its account, one after the other."""
+    """What live figures need of a stage and its experiment; `answers`: the accounts that the system gives, one after the other."""
 
     directory: RunDirectory
-    recorder: Recorder
     submissions: Submissions
     outside: FakeOutside
     answers: list[Account | Exception]
-    courses: list[Course] = field(default_factory=list)
+    nemesis: FakeNemesis = field(default_factory=FakeNemesis)
     said: list[str] = field(default_factory=list)
+
+    def now_ns(self) -> int:
+        return 0
 
     def account(self) -> Account:
         answer = self.answers.pop(0)
@@ -62,14 +71,17 @@ class FakeRun:
         self.said.append(text)
 
 
+def no_submissions() -> Submissions:
+    return Submissions(Events(), lambda: 0, ThreadSignal())
+
+
 def run_with(place: Path, *, tallies: list[Tally], answers: list[Account | Exception]) -> FakeRun:
-    recorder = Recorder(str(place / "history.lab.jsonl"), "lab", 0)
-    return FakeRun(RunDirectory(place), recorder, Submissions(recorder), FakeOutside(tallies), answers)
+    return FakeRun(RunDirectory(place), no_submissions(), FakeOutside(tallies), answers)
 
 
 def last_figures(run: FakeRun, *, submitted: int = 0) -> Live | None:
     """What live.json says after the figures were stopped, before the first second was over."""
-    figures = LiveFigures(cast(Run, run), 10, lambda: submitted)
+    figures = LiveFigures(cast(RealStage, run), cast(Experiment, run), 10, lambda: submitted)
     run.submissions.note("warm-up", Outcome("ok", id="w"))
     figures.start()
     for task, kind in (("a", "ok"), ("b", "ok"), ("c", "ok"), ("d", "fail"), ("e", "info")):
@@ -81,7 +93,9 @@ def last_figures(run: FakeRun, *, submitted: int = 0) -> Live | None:
 def test_the_figures_are_of_the_load_alone_and_count_what_no_list_names_as_missing(tmp_path: Path) -> None:
     account = Account(done=("a", "warm-up"), dead=(), cancelled=(), expired=(), pending=("e",))
     run = run_with(tmp_path, tallies=[Tally(effects=1), Tally(effects=4, duplicates=1, repeats=2)], answers=[account])
-    run.courses.append(Course(Strike(KillService("rabbitmq"), AtStart()), KillService("rabbitmq"), target="rabbitmq"))
+    run.nemesis.states.append(
+        StrikeState(Strike(KillService("rabbitmq"), AtStart()), KillService("rabbitmq"), target="rabbitmq")
+    )
 
     live = last_figures(run, submitted=6)
 
@@ -134,7 +148,9 @@ def test_an_account_that_cannot_be_read_is_no_reason_to_stop(tmp_path: Path) -> 
 )
 def test_a_fault_is_told_by_how_far_it_has_come(reached: dict[str, Any], stage: str, tmp_path: Path) -> None:
     run = run_with(tmp_path, tallies=[Tally(), Tally()], answers=[Account()])
-    run.courses.append(Course(Strike(KillService("redis"), AtStart()), KillService("redis"), target="redis", **reached))
+    run.nemesis.states.append(
+        StrikeState(Strike(KillService("redis"), AtStart()), KillService("redis"), target="redis", **reached)
+    )
 
     live = last_figures(run)
 
@@ -230,7 +246,7 @@ def line(event: str, task: str, **fields: str) -> str:
 
 def test_the_lab_follows_the_generator_line_by_line_and_leaves_half_a_line_for_the_next_time(tmp_path: Path) -> None:
     file = tmp_path / "history.load.jsonl"
-    submissions = Submissions(Recorder(str(tmp_path / "history.client.jsonl"), "client", 0))
+    submissions = no_submissions()
     follower = Follower(file, submissions)
     follower.catch_up()  # there is no file yet
     last = line("submit.ok", "load-3", id="third")

@@ -2,25 +2,21 @@
 
 from collections.abc import Iterator
 from itertools import chain, count, repeat
-from pathlib import Path
 
 import pytest
 
 from scenarios.contract.guard import GuardedClient
 from scenarios.contract.system import Account, Operation, Outcome, ReadStatus, Submit
-from scenarios.contract.tasklab_probe import Recorder
 from scenarios.errors import RunFailed
 from scenarios.experiment import status_reader
 from scenarios.experiment.drain import Drained, drain
-from scenarios.experiment.outside import OutsideServer, Request, Tally
+from scenarios.experiment.outside import Outside, Request, Tally
 from scenarios.experiment.status_reader import StatusReader
 from scenarios.experiment.submissions import Submissions
-from scenarios.experiment.trail import write_lost_acks
-from scenarios.record.run_facts import FaultRecord
-from scenarios.stored.reading import read_files
-from scenarios.stored.rundir import RunDirectory
+from scenarios.real.flows import ThreadSignal
+from tests.thread_stage import Events, ThreadStage
 
-FAR_AWAY_S = float("inf")
+FAR_AWAY_S = 3600.0
 
 
 class Script:
@@ -38,20 +34,18 @@ class Script:
         self.asked.append(Submit("closed", {}))
 
 
-def recorder_in(place: Path, name: str = "client") -> Recorder:
-    return Recorder(str(place / f"history.{name}.jsonl"), name, 0)
-
-
 @pytest.fixture
-def outside(tmp_path: Path) -> Iterator[OutsideServer]:
-    server = OutsideServer(recorder_in(tmp_path, "outside"))
-    server.start()
-    yield server
-    server.stop()
+def outside() -> Outside:
+    return Outside(Events(), lambda: 0, ThreadSignal)
 
 
-def test_submissions_know_the_latest_outcome_and_the_id_of_every_task(tmp_path: Path) -> None:
-    submissions = Submissions(recorder_in(tmp_path))
+def submissions_in(events: Events) -> Submissions:
+    return Submissions(events, lambda: 2_000_000_000, ThreadSignal())
+
+
+def test_submissions_know_the_latest_outcome_and_the_id_of_every_task() -> None:
+    events = Events()
+    submissions = submissions_in(events)
     client = Script(Outcome("info", detail="timed out"), Outcome("ok", id="17"))
 
     submissions.submit(client, Submit("a", {"task": "a"}, key="a"), "client-1")
@@ -60,8 +54,27 @@ def test_submissions_know_the_latest_outcome_and_the_id_of_every_task(tmp_path: 
 
     assert between == ({"a": "info"}, "timed out")
     assert (submissions.outcomes, submissions.ids) == ({"a": "ok"}, {"a": "17"})
-    events = read_files([tmp_path / "history.client.jsonl"]).history.events
-    assert [event.event for event in events] == ["submit.invoke", "submit.info", "submit.invoke", "submit.ok"]
+    assert events.names == ["submit.invoke", "submit.info", "submit.invoke", "submit.ok"]
+
+
+def test_a_task_that_was_acknowledged_once_stays_acknowledged() -> None:
+    submissions = submissions_in(Events())
+
+    for kind in ("ok", "info"):
+        submissions.note("a", Outcome(kind))  # type: ignore[arg-type]
+
+    assert submissions.outcomes == {"a": "ok"}
+
+
+def test_a_deadline_counts_from_the_answer_and_a_refused_task_has_none() -> None:
+    events = Events()
+    submissions = submissions_in(events)
+    client = Script(Outcome("fail"), Outcome("ok", id="17"))
+
+    for _ in range(2):
+        submissions.submit(client, Submit("a", {"task": "a"}, deadline_s=1.5), "client-1")
+
+    assert [one.get("deadline_s") for one in events.recorded if one["event"] != "submit.invoke"] == [None, 3.5]
 
 
 @pytest.mark.parametrize(
@@ -73,20 +86,19 @@ def test_submissions_know_the_latest_outcome_and_the_id_of_every_task(tmp_path: 
     ],
 )
 def test_of_many_tasks_the_last_look_takes_an_even_sample(
-    answered: int, read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    answered: int, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(status_reader, "LAST_READS_MAX", 4)
-    recorder = recorder_in(tmp_path)
-    submissions = Submissions(recorder)
+    client = Script()
+    stage = ThreadStage(make_client=lambda: client)
+    submissions = stage.submissions
     for number in range(answered):
         submissions.note(f"t{number}", Outcome("ok", id=str(number)))
-    client = Script()
 
-    StatusReader(lambda: client, submissions, recorder).read_last(FAR_AWAY_S)
+    StatusReader(stage, submissions, every_s=0.0).read_last(FAR_AWAY_S)  # type: ignore[arg-type]
 
     assert [asked.task for asked in client.asked if isinstance(asked, ReadStatus)] == read
-    events = read_files([tmp_path / "history.client.jsonl"]).history.events
-    assert [(event.task, event.state, event.asked_ns is not None) for event in events] == [
+    assert [(one["task"], one["state"], "asked_ns" in one) for one in stage.events.recorded] == [
         (task, "SUCCEEDED", True) for task in read
     ]
 
@@ -100,7 +112,7 @@ def attempt(task: str) -> Request:
 
 
 def test_the_outside_tells_duplicates_from_refused_effects_other_steps_and_repeated_attempts(
-    outside: OutsideServer,
+    outside: Outside,
 ) -> None:
     for request in (
         *(attempt("a"), effect("a", key="a:1"), attempt("a"), effect("a", key="a:1")),  # again, and refused
@@ -112,22 +124,22 @@ def test_the_outside_tells_duplicates_from_refused_effects_other_steps_and_repea
     assert outside.tally() == Tally(effects=6, duplicates=2, repeats=1)
 
 
-def test_a_gate_counts_from_when_it_was_armed(outside: OutsideServer) -> None:
+def test_a_sync_point_counts_from_when_it_was_armed(outside: Outside) -> None:
     outside.answer(attempt("before"))
-    gate = outside.arm("attempt", nth=2)
-    gate.release()  # it lets its process go on at once
+    point = outside.arm("attempt", nth=2)
+    point.release()  # it lets its process go on at once
 
     outside.answer(attempt("first"))
-    reached_too_early = gate.await_reached(0)
+    reached_too_early = point.is_reached
     outside.answer(attempt("second"))
 
     assert not reached_too_early
-    assert gate.await_reached(0)
-    assert gate.subject == "second"
+    assert point.is_reached
+    assert point.subject == "second"
 
 
 def test_only_what_was_acknowledged_counts_as_acknowledged() -> None:
-    submissions = Submissions(None)  # type: ignore[arg-type]
+    submissions = submissions_in(Events())
 
     for task, kind in (("a", "ok"), ("b", "info"), ("c", "fail"), ("b", "ok")):
         submissions.note(task, Outcome(kind))  # type: ignore[arg-type]
@@ -136,16 +148,16 @@ def test_only_what_was_acknowledged_counts_as_acknowledged() -> None:
 
 
 class Clock:
-    """A clock that only sleeping moves."""
+    """A stage on which only sleeping moves the clock."""
 
     def __init__(self) -> None:
-        self.now_s = 0.0
+        self._now_ns = 0
 
-    def monotonic(self) -> float:
-        return self.now_s
+    def now_ns(self) -> int:
+        return self._now_ns
 
     def sleep(self, seconds: float) -> None:
-        self.now_s = round(self.now_s + seconds, 6)
+        self._now_ns += round(seconds * 1e9)
 
 
 class Resource:
@@ -160,33 +172,33 @@ class Resource:
 
 def drain_by(accounts: Iterator[Account], *, quiet_s: float = 1e9) -> Drained:
     outcomes = {"a": "ok", "b": "fail", "c": "info"}
-    return drain(lambda: next(accounts), Resource(quiet_s), outcomes, quiet_s=5.0, budget_s=20.0)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr("scenarios.experiment.drain.time", clock)
-    return clock
+    return drain(
+        Clock(),  # type: ignore[arg-type]
+        lambda: next(accounts),
+        Resource(quiet_s),  # type: ignore[arg-type]
+        lambda: outcomes,
+        quiet_s=5.0,
+        budget_s=20.0,
+    )
 
 
 PENDING, ENDED = Account(done=(), pending=("a",)), Account(done=("a",), pending=())
 
 
-def test_the_drain_ends_when_every_acknowledged_task_has_ended_and_stays_so(clock: Clock) -> None:
+def test_the_drain_ends_when_every_acknowledged_task_has_ended_and_stays_so() -> None:
     drained = drain_by(chain([PENDING, ENDED, PENDING], repeat(ENDED)))
 
     assert (drained.caught_up, drained.how) == (True, "every acknowledged task has ended")
     assert drained.took_s == 0.6  # three looks until it ended for good, three more to be sure
 
 
-def test_the_drain_ends_when_nothing_has_moved_for_longer_than_the_system_ever_rests(clock: Clock) -> None:
+def test_the_drain_ends_when_nothing_has_moved_for_longer_than_the_system_ever_rests() -> None:
     drained = drain_by(repeat(PENDING))
 
     assert (drained.account, drained.caught_up, drained.how) == (PENDING, True, "nothing has moved for 5 s")
 
 
-def test_a_drain_in_which_things_still_move_at_the_end_of_the_budget_says_nothing(clock: Clock) -> None:
+def test_a_drain_in_which_things_still_move_at_the_end_of_the_budget_says_nothing() -> None:
     by_effects = drain_by(repeat(PENDING), quiet_s=0.0)
     by_account = drain_by(Account(done=(f"x{n}",), pending=("a",)) for n in count())
 
@@ -195,37 +207,10 @@ def test_a_drain_in_which_things_still_move_at_the_end_of_the_budget_says_nothin
     ] * 2
 
 
-def test_a_task_that_is_still_pending_is_waited_for_whoever_it_was_refused_to(clock: Clock) -> None:
+def test_a_task_that_is_still_pending_is_waited_for_whoever_it_was_refused_to() -> None:
     drained = drain_by(repeat(Account(done=("a",), pending=("b",))))
 
     assert drained.how == "nothing has moved for 5 s"
-
-
-def swallowed(evidence: str, *, bit_ns: int | None = 7, fault: str = "ack_swallowed") -> FaultRecord:
-    return FaultRecord(fault=fault, target="worker-1", when="", bit_ns=bit_ns, evidence=evidence)
-
-
-def test_a_swallowed_ack_is_told_of_the_task_whose_id_was_in_the_message(tmp_path: Path) -> None:
-    strikes = [
-        swallowed('ack 3, of {"task_id": "id-2"}'),
-        swallowed('{"task_id": "id-1"}', bit_ns=None),
-        swallowed('{"task_id": "id-1"}', fault="confirm_withheld"),
-        swallowed('{"task_id": "id-1"}', bit_ns=5),  # planned later, struck earlier
-    ]
-
-    write_lost_acks(strikes, {"task-1": "id-1", "task-2": "id-2"}, RunDirectory(tmp_path), t0_ns=0)
-
-    events = read_files([tmp_path / "history.broker.jsonl"]).history.events
-    assert [(event.event, event.actor, event.t_ns, event.task) for event in events] == [
-        ("ack.info", "broker", 5, "task-1"),
-        ("ack.info", "broker", 7, "task-2"),
-    ]
-
-
-def test_without_a_swallowed_ack_the_broker_has_no_history(tmp_path: Path) -> None:
-    write_lost_acks([], {"task-1": "id-1"}, RunDirectory(tmp_path), t0_ns=0)
-
-    assert list(tmp_path.iterdir()) == []
 
 
 class Raising:

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from scenarios.contract.guard import GuardedClient, answered
-from scenarios.contract.system import Account, Handlers, Outcome, Submit
-from scenarios.errors import RunFailed, UnknownName
-from scenarios.experiment.clients import Clients
+from scenarios.contract.guard import GuardedClient, answered, plugin_call
+from scenarios.contract.system import Account, Handlers, Outcome, Pace, Policy, Submit, pace_of, policy_of
+from scenarios.errors import MalformedPolicy, RunFailed, UnknownName
+from scenarios.experiment.clients import Clients, pool
 from scenarios.experiment.fitting import processes_of
 from scenarios.experiment.plan import Arrival
 from scenarios.experiment.status_reader import StatusReader
-from scenarios.experiment.submissions import Submissions
 from scenarios.lookup import find_system
+from tests.thread_stage import ThreadStage
 
 SUBMIT = Submit("a", {"task": "a"})
 
@@ -26,17 +26,12 @@ class Answers:
         self._answer = answer
 
     def invoke(self, operation: object) -> Any:
-        if isinstance(self._answer, Exception):
+        if isinstance(self._answer, BaseException):
             raise self._answer
         return self._answer
 
     def close(self) -> None:
         pass
-
-
-class Events(list[dict[str, Any]]):
-    def record(self, event: str, **fields: Any) -> None:
-        self.append({"event": event, **fields})
 
 
 def test_an_outcome_is_an_outcome() -> None:
@@ -75,22 +70,84 @@ def test_a_forgotten_return_is_named() -> None:
         answered("acme", "account()", ["a"], Account)
 
 
-def test_a_client_that_cannot_be_made_is_a_problem_of_the_run() -> None:
+@pytest.mark.parametrize("field", ["id", "state", "percent", "detail"])
+def test_a_field_of_an_outcome_with_a_wrong_type_is_named(field: str) -> None:
+    answer = Outcome("ok", **{field: ["no such thing"]})
+
+    with pytest.raises(RunFailed, match=rf"an Outcome whose {field} is \['no such thing'\], not (text|a number)"):
+        GuardedClient(Answers(answer)).invoke(SUBMIT)
+
+
+def test_a_plug_in_that_asks_python_to_exit_makes_the_run_unknown_and_is_named() -> None:
+    def exit_green() -> None:
+        raise SystemExit(0)
+
+    with (
+        pytest.raises(RunFailed, match=r"the plug-in of acme failed in account\(\): SystemExit\(0\)"),
+        plugin_call("acme", "account()"),
+    ):
+        exit_green()
+    with pytest.raises(RunFailed, match=r"a client failed in invoke\(Submit\): SystemExit\(0\)"):
+        GuardedClient(Answers(SystemExit(0))).invoke(SUBMIT)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"), [(RunFailed("no client today"), "no client today"), (SystemExit(0), "SystemExit(0)")]
+)
+def test_a_client_that_cannot_be_made_is_a_problem_of_the_run(error: BaseException, told: str) -> None:
     def make() -> GuardedClient:
-        raise RunFailed("no client today")
+        raise error
 
     before = threading.enumerate()  # other tests may have left threads of their own
-    submissions = Submissions(Events())  # type: ignore[arg-type]
-    clients = Clients(make, submissions, [Arrival(0.0, SUBMIT)], 2)
-    reader = StatusReader(make, submissions, Events())  # type: ignore[arg-type]
+    stage = ThreadStage(make_client=make)
+    clients = Clients(stage, stage.submissions, pool([Arrival(0.0, SUBMIT)], 2))  # type: ignore[arg-type]
+    reader = StatusReader(stage, stage.submissions, every_s=0.01)  # type: ignore[arg-type]
     clients.start()
     reader.start()
     clients.stop()
     reader.stop()
 
-    assert sorted(clients.problems()) == [f"client-{n} submits no more: no client today" for n in (1, 2)]
-    assert reader.problems == ["the reader reads no more: no client today"]
+    names = ("client-1", "client-2", "reader")
+    assert sorted(stage.problems()) == [f"{name} has ended early: {told}" for name in names]
     assert set(threading.enumerate()) <= set(before)
+
+
+@pytest.mark.parametrize(
+    ("pace", "told"),
+    [
+        (Pace(quiet_s=float("nan")), "quiet_s = nan"),
+        (Pace(quiet_s=-1.0), "quiet_s = -1.0"),
+        (Pace(quiet_s=1e9), "quiet_s = 1000000000.0"),
+        (Pace(quiet_s=None), "quiet_s = None"),  # type: ignore[arg-type]
+        (Pace(lease_s="10"), "lease_s = '10'"),  # type: ignore[arg-type]
+        (Pace(lock_s=float("inf")), "lock_s = inf"),
+        (7.0, "its pace is 7.0, not a Pace"),
+    ],
+)
+def test_a_pace_that_is_none_is_refused_with_the_name_of_its_field(pace: Any, told: str) -> None:
+    with pytest.raises(MalformedPolicy, match=told):
+        pace_of(stating(pace=pace))
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        (Policy(attempts_max=-1), "attempts_max"),
+        (Policy(budget_s=float("nan")), "budget_s"),
+        (Policy(tolerance_s=float("inf")), "tolerance_s"),
+        (Policy(grace_s="1"), "grace_s"),  # type: ignore[arg-type]
+        (Policy(delays_s=((2.0, 1.0),)), "delays_s"),
+        (Policy(window={"kind": "sliding"}), "window"),
+        ({}, "its policy is {}, not a Policy"),
+    ],
+)
+def test_a_policy_that_is_none_is_refused_with_the_name_of_its_field(policy: Any, told: str) -> None:
+    with pytest.raises(MalformedPolicy, match=told):
+        policy_of(stating(policy=policy))
+
+
+def stating(**stated: Any) -> Any:
+    return SimpleNamespace(name="acme", **stated)
 
 
 def test_a_claim_that_is_no_promise_is_found_before_anything_is_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,20 +1,108 @@
 """The supervisor tells the truth about processes that end by themselves, and knows when to give up."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import pytest
 
 from chaos.environment import ProcessSpec
-from chaos.errors import ProcessFailed
-from scenarios.experiment.supervision import RESTART_AFTER_S, RESTARTS_MAX, Supervisor
+from scenarios.experiment import supervision
+from scenarios.experiment.stage import Death
+from scenarios.experiment.supervision import RESTARTS_MAX, Supervisor
+from scenarios.real.watcher import Watcher
+from tests.thread_stage import ThreadStage, death
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervision, "RESTART_AFTER_S", 0.0)
+
+
+def supervise(stage: ThreadStage, *, struck: frozenset[str] = frozenset()) -> Supervisor:
+    return Supervisor(stage, struck.__contains__)  # type: ignore[arg-type]
+
+
+def die(supervisor: Supervisor, stage: ThreadStage, times: int = 1) -> None:
+    """The worker ends by itself, so often; each time the supervisor has its time."""
+    for _ in range(times):
+        stage.alive.discard("worker-1")
+        supervisor.note_death(death("worker-1", seen_alive_ns=0))
+        for restart in supervisor._restarts:
+            restart.join()
+
+
+def test_a_process_that_ends_by_itself_is_started_again_once_and_both_are_in_the_history() -> None:
+    stage = ThreadStage()
+    supervisor = supervise(stage)
+
+    die(supervisor, stage)
+
+    assert stage.events.names == ["crash", "restart"]
+    assert "worker-1" in stage.alive
+    assert (supervisor.problems, dict(supervisor.died)) == ([], {"worker-1": 1})
+
+
+def test_a_crash_lies_between_the_last_look_at_the_living_and_the_first_at_the_dead() -> None:
+    stage = ThreadStage()
+
+    die(supervise(stage), stage)
+
+    crash = stage.events.recorded[0]
+    assert (crash["asked_ns"], crash["detail"]) == (0, "exit code 7")
+    assert crash["asked_ns"] < crash["t_ns"]
+
+
+def test_it_waits_before_it_starts_a_process_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervision, "RESTART_AFTER_S", 3600.0)
+    stage = ThreadStage()
+    stage.alive.clear()
+    supervisor = supervise(stage)
+
+    supervisor.note_death(death("worker-1"))
+    supervisor.stop()
+
+    assert stage.events.names == ["crash"]
+    assert stage.alive == set()
+
+
+def test_a_process_that_a_fault_holds_down_is_the_faults() -> None:
+    stage = ThreadStage()
+
+    die(supervise(stage, struck=frozenset({"worker-1"})), stage, 4)
+
+    assert stage.events.names == []
+
+
+def test_a_process_that_never_stays_up_is_given_up_with_a_problem_and_no_invented_crash() -> None:
+    stage = ThreadStage()
+    supervisor = supervise(stage)
+
+    die(supervisor, stage, RESTARTS_MAX + 1)
+
+    assert stage.events.names.count("crash") == supervisor.died["worker-1"] == RESTARTS_MAX + 1
+    assert stage.events.names.count("restart") == RESTARTS_MAX
+    assert len(supervisor.problems) == 1
+    assert "worker-1 has ended by itself 11 times (exit code 7)" in supervisor.problems[0]
+
+
+def test_a_restart_that_fails_is_a_problem_of_the_lab_and_not_tried_for_ever() -> None:
+    stage = ThreadStage(restart_error="process worker-1: no such program")
+    supervisor = supervise(stage)
+
+    die(supervisor, stage)
+
+    assert stage.events.names == ["crash", "restart"]
+    assert supervisor.problems == ["process worker-1: no such program"]
+
+
+@dataclass
 class FakeProcess:
-    spec = ProcessSpec("worker-1", "worker", ["worker"])
-    pid = 1
-    log = Path("worker-1.log")
+    """A process that lives or not."""
 
-    def __init__(self) -> None:
-        self.alive = True
+    spec = ProcessSpec("worker-1", "worker", ["worker"])
+    log = Path("worker-1.log")
+    pid: int = 1
+    alive: bool = True
 
     def is_alive(self) -> bool:
         return self.alive
@@ -23,93 +111,15 @@ class FakeProcess:
         return None if self.alive else 7
 
 
-class Restarts:
-    """An environment in which a restart helps, does nothing, or fails."""
+def test_every_end_of_a_process_is_reported_once_with_the_instant_of_the_look_before() -> None:
+    process, deaths, clock = FakeProcess(), list[Death](), iter(range(0, 1000, 10))
+    watcher = Watcher({"worker-1": process}, lambda: next(clock), deaths.append)
 
-    def __init__(self, *, helps: bool = True, error: str = "") -> None:
-        self._helps = helps
-        self._error = error
-
-    def restart_process(self, process: FakeProcess) -> None:
-        if self._error:
-            raise ProcessFailed("worker-1", self._error)
-        process.alive = self._helps
-
-
-class Events:
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    def record(self, event: str, **fields: Any) -> None:
-        self.seen.append(event)
-
-
-def supervise(environment: Restarts, *, struck: set[str] | None = None) -> tuple[Supervisor, FakeProcess, Events]:
-    process, events = FakeProcess(), Events()
-    supervisor = Supervisor(
-        environment,  # type: ignore[arg-type]
-        {"worker-1": process},
-        events,  # type: ignore[arg-type]
-        lambda: struck or set(),
-        lambda _: None,
-    )
-    return supervisor, process, events
-
-
-def look_often(supervisor: Supervisor, times: int) -> None:
-    for number in range(times):
-        supervisor.look(number * (RESTART_AFTER_S + 0.01))
-
-
-def test_a_process_that_ends_by_itself_is_started_again_once_and_both_are_in_the_history() -> None:
-    supervisor, process, events = supervise(Restarts())
+    watcher.look()  # at 10
     process.alive = False
+    watcher.look()
+    watcher.look()  # at 30
+    process.pid = 2  # started again, and dead again before the next look
+    watcher.look()
 
-    look_often(supervisor, 6)
-
-    assert events.seen == ["crash", "restart"]
-    assert process.alive
-    assert supervisor.problems == []
-    assert supervisor.died == {"worker-1": 1}
-
-
-def test_it_waits_before_it_starts_a_process_again() -> None:
-    supervisor, process, events = supervise(Restarts())
-    process.alive = False
-
-    supervisor.look(0.0)
-    supervisor.look(RESTART_AFTER_S / 2)
-
-    assert events.seen == ["crash"]
-    assert not process.alive
-
-
-def test_a_process_that_a_strike_holds_down_is_the_strikes() -> None:
-    supervisor, process, events = supervise(Restarts(), struck={"worker-1"})
-    process.alive = False
-
-    look_often(supervisor, 4)
-
-    assert events.seen == []
-
-
-def test_a_process_that_never_stays_up_is_given_up_with_a_problem_and_no_invented_crash() -> None:
-    supervisor, process, events = supervise(Restarts(helps=False))
-    process.alive = False
-
-    look_often(supervisor, 100)
-
-    assert events.seen.count("crash") == supervisor.died["worker-1"] == RESTARTS_MAX + 1
-    assert events.seen.count("restart") == RESTARTS_MAX
-    assert len(supervisor.problems) == 1
-    assert "worker-1 has ended by itself 11 times (exit code 7)" in supervisor.problems[0]
-
-
-def test_a_restart_that_fails_is_a_problem_of_the_lab_and_not_tried_for_ever() -> None:
-    supervisor, process, events = supervise(Restarts(error="no such program"))
-    process.alive = False
-
-    look_often(supervisor, 10)
-
-    assert events.seen == ["crash", "restart"]
-    assert supervisor.problems == ["process worker-1: no such program"]
+    assert [(one.how, one.seen_alive_ns) for one in deaths] == [("exit code 7", 10), ("exit code 7", 30)]

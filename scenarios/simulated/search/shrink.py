@@ -14,7 +14,7 @@ from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.verdict import Ruling
 from scenarios.simulated.run import Simulated, simulate
 from scenarios.simulated.system import Simulation, Sizes
-from scenarios.simulated.worlds.plan import DelayPlan, PlannedMishap, PlannedStrike, PlannedTask, WorldPlan
+from scenarios.simulated.worlds.plan import DelayPlan, PlannedCallFault, PlannedStrike, PlannedTask, WorldPlan
 
 TRIES_MAX = 600
 AIMS_MAX = 160
@@ -182,18 +182,18 @@ class _Shrinker:
                 return
 
 
-Fault = PlannedStrike | PlannedMishap
+Fault = PlannedStrike | PlannedCallFault
 
 
 def _faults(plan: WorldPlan) -> list[Fault]:
-    return [*plan.strikes, *plan.mishaps]
+    return [*plan.strikes, *plan.call_faults]
 
 
 def _with_faults(plan: WorldPlan, faults: Sequence[Fault]) -> WorldPlan:
     return replace(
         plan,
         strikes=tuple(one for one in faults if isinstance(one, PlannedStrike)),
-        mishaps=tuple(one for one in faults if isinstance(one, PlannedMishap)),
+        call_faults=tuple(one for one in faults if isinstance(one, PlannedCallFault)),
     )
 
 
@@ -203,7 +203,7 @@ def _by_size(tasks: Sequence[PlannedTask]) -> list[PlannedTask]:
 
 def _elsewhere(fault: Fault, world: Simulated) -> Iterator[Fault]:
     """The same fault at every other moment that the world offers."""
-    if isinstance(fault, PlannedMishap):
+    if isinstance(fault, PlannedCallFault):
         role = fault.fiber.partition("-")[0]
         for fiber, calls in sorted(world.calls.items()):
             if fiber.partition("-")[0] == role and "reader" not in fiber and "heartbeat" not in fiber:

@@ -6,7 +6,7 @@ from random import Random
 
 from scenarios.simulated.run import simulate
 from scenarios.simulated.system import Simulation, Sizes
-from scenarios.simulated.worlds.plan import PlannedMishap, PlannedTask, WorldPlan
+from scenarios.simulated.worlds.plan import PlannedCallFault, PlannedTask, WorldPlan
 
 NAME = "crash_points"
 DOWN_S = 0.3
@@ -35,7 +35,7 @@ class CrashPoints:
         self._simulation = simulation
 
     @cached_property
-    def points(self) -> Sequence[PlannedMishap]:
+    def points(self) -> Sequence[PlannedCallFault]:
         """Every call of every fiber in the undisturbed world, each with its two sides."""
         return _points(simulate(workload(), self._simulation).calls, {})
 
@@ -46,26 +46,26 @@ class CrashPoints:
         chance = Random(f"{number}/{NAME}")
         first = chance.choice(self.points)
         crashed = simulate(self._with(number, first), self._simulation)
-        later = _points(crashed.calls, crashed.calls_at_first_mishap)
+        later = _points(crashed.calls, crashed.calls_at_first_fault)
         return self._with(number, first, *([chance.choice(later)] if later else []))
 
-    def _with(self, number: int, *crashes: PlannedMishap) -> WorldPlan:
+    def _with(self, number: int, *crashes: PlannedCallFault) -> WorldPlan:
         plan = workload()
         return WorldPlan(
             plan.scenario,
             seed=number,
             tasks=plan.tasks,
             sizes=plan.sizes,
-            mishaps=crashes,
+            call_faults=crashes,
             read_every_s=plan.read_every_s,
             must_bite=True,
             forgets_queues=False,
         )
 
 
-def _points(calls: Mapping[str, int], passed: Mapping[str, int]) -> list[PlannedMishap]:
+def _points(calls: Mapping[str, int], passed: Mapping[str, int]) -> list[PlannedCallFault]:
     return [
-        PlannedMishap(fiber, call, "kill", side, DOWN_S)
+        PlannedCallFault(fiber, call, "kill", side, DOWN_S)
         for fiber, count in sorted(calls.items())
         for call in range(passed.get(fiber, 0) + 1, count + 1)
         for side in ("before", "after")

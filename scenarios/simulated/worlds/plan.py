@@ -1,21 +1,19 @@
-"""A world to be, in data without any chance left in it but its seed: what a token carries, what shrinking makes smaller."""
+"""The plan of a world as plain data, with no chance left in it except its seed: what a token carries, and shrinking makes smaller."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import msgspec
 
-from chaos.faults import FAULTS, Fault
-from chaos.simulation.network.delays import Stated
+from chaos.faults import FAULTS
 from chaos.simulation.network.failpoints import CallFault, Cut, Kill, Pause, Undo
-from scenarios.experiment import scenario
-from scenarios.experiment.scenario import Trigger
+from scenarios.experiment.scenario import AtTime, Strike, Trigger, UntilNextBites
+from scenarios.experiment.triggers import TRIGGERS
 from scenarios.simulated.system import Sizes
 
 
 class PlannedTask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A task that clients hand in at `at_s`, up to `tries` times until it is acknowledged, perhaps `twice` at the same time.
+    """A task that is submitted at `at_s`, up to `tries` times until it is acknowledged, perhaps `twice` at the same time.
 
     `cancel_s`: how long after its acknowledgement it is withdrawn; None: never.
     """
@@ -31,7 +29,7 @@ class PlannedTask(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PlannedStrike(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A fault by its name and fields; when, by a trigger's name and fields, or `at_s`; and how long it lasts."""
+    """A strike as plain data: a fault by its name and fields; a trigger by its name and fields, or `at_s`; and how long it lasts."""
 
     fault: str
     aim: dict[str, Any]
@@ -41,8 +39,8 @@ class PlannedStrike(msgspec.Struct, frozen=True, omit_defaults=True):
     lasts_s: float | None = 0.0  # None: until the next strike bites
 
 
-class PlannedMishap(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What befalls the `call`-th call of a fiber (from 1). `lasts_s`: until a killed process is back, a paused one goes on."""
+class PlannedCallFault(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A fault of the `call`-th call of a fiber (from 1). `lasts_s`: until a killed process is back, or a paused one goes on."""
 
     fiber: str
     call: int
@@ -51,7 +49,7 @@ class PlannedMishap(msgspec.Struct, frozen=True, omit_defaults=True):
     lasts_s: float = 0.5
     code: int = 0
 
-    def mishap(self) -> CallFault:
+    def call_fault(self) -> CallFault:
         """As the network carries it out."""
         side: Any = self.side
         match self.kind:
@@ -64,7 +62,7 @@ class PlannedMishap(msgspec.Struct, frozen=True, omit_defaults=True):
             case "undo":
                 return Undo(self.code)
             case _:
-                raise ValueError(f"no mishap is called {self.kind!r}")
+                raise ValueError(f"no call fault is called {self.kind!r}")
 
 
 class DelayPlan(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -86,31 +84,18 @@ class WorldPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     tasks: tuple[PlannedTask, ...]
     sizes: Sizes = Sizes()
     strikes: tuple[PlannedStrike, ...] = ()
-    mishaps: tuple[PlannedMishap, ...] = ()
+    call_faults: tuple[PlannedCallFault, ...] = msgspec.field(default=(), name="mishaps")
     skews: dict[str, tuple[float, float]] = {}  # by process: seconds that its wall clock is off, and its rate
     delays: DelayPlan = DelayPlan()
     forgets_queues: bool = True  # whether a killed broker may forget a queue that was declared just before
-    read_every_s: float = 0.0  # 0: nobody polls statuses while tasks run
+    read_every_s: float = 0.0  # 0: no status is read while tasks run
     must_bite: bool = False  # whether a strike whose moment never comes makes the run unknown
     patience_s: float = 3.0  # how long after the last submission a fault may still wait for its moment
 
 
-_TRIGGERS: Mapping[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        scenario.AtStart,
-        scenario.AttemptBegun,
-        scenario.EffectAccepted,
-        scenario.LeaderAtWork,
-        scenario.Effects,
-        scenario.PreviousBit,
-    )
-}
-
-
-def planned(strike: scenario.Strike) -> PlannedStrike:
-    """A strike of a scenario, chance already taken out of it by `nemesis.plan`."""
-    until_next = isinstance(strike.lasts_s, scenario.UntilNextBites)
+def planned(strike: Strike) -> PlannedStrike:
+    """A strike as plain data, chance already taken out of it by `scenarios.experiment.plan.plan`."""
+    until_next = isinstance(strike.lasts_s, UntilNextBites)
     return PlannedStrike(
         fault=strike.fault.name,
         aim=strike.fault.fields(),
@@ -120,27 +105,16 @@ def planned(strike: scenario.Strike) -> PlannedStrike:
     )
 
 
-def fault_of(strike: PlannedStrike) -> Fault:
-    """The fault."""
-    return FAULTS[strike.fault](**strike.aim)
+def strike_of(strike: PlannedStrike) -> Strike:
+    """The strike that the plain data state."""
+    when: Trigger = TRIGGERS[strike.when](**strike.trigger) if strike.at_s is None else AtTime(strike.at_s)
+    lasts_s = UntilNextBites() if strike.lasts_s is None else strike.lasts_s
+    return Strike(FAULTS[strike.fault](**strike.aim), when, lasts_s)
 
 
-def trigger_of(strike: PlannedStrike) -> Trigger | None:
-    """What it waits for; None: for `at_s`."""
-    if strike.at_s is not None:
-        return None
-    trigger: Trigger = _TRIGGERS[strike.when](**strike.trigger)
-    return trigger
-
-
-def mishaps_by_call(plan: WorldPlan) -> dict[str, dict[int, CallFault]]:
-    """As the network looks them up."""
+def call_faults_by_call(plan: WorldPlan) -> dict[str, dict[int, CallFault]]:
+    """As the network looks them up: by fiber and call."""
     found: dict[str, dict[int, CallFault]] = {}
-    for mishap in plan.mishaps:
-        found.setdefault(mishap.fiber, {})[mishap.call] = mishap.mishap()
+    for fault in plan.call_faults:
+        found.setdefault(fault.fiber, {})[fault.call] = fault.call_fault()
     return found
-
-
-def stated_delays(plan: WorldPlan) -> Stated:
-    """As the network looks them up."""
-    return plan.delays.stated

@@ -7,12 +7,27 @@ import math
 from collections.abc import Callable
 from random import Random
 
+import msgspec
+
+from chaos.faults import (
+    REACHED,
+    DegradeNetwork,
+    FailOverRedis,
+    KillProcess,
+    KillService,
+    PauseProcess,
+    SwallowAck,
+    WithholdConfirm,
+)
 from scenarios.experiment.plan import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
-from scenarios.simulated.worlds.plan import DelayPlan, PlannedMishap, PlannedStrike, PlannedTask, WorldPlan
+from scenarios.simulated.worlds.plan import DelayPlan, PlannedCallFault, PlannedStrike, PlannedTask, WorldPlan
 
 NAME = "swarm"
-PATIENCE_S = 2.0
+PATIENCE_S = 4.0
+NTH_MAX = 4
+SURE_TRIES = 6
+"""A client that submits so often has its task accepted, whatever is struck."""
 STORM_S = 1.2
 """Faults that come by the clock come within this time."""
 
@@ -33,6 +48,8 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
     )
     tasks = _tasks(chance, terms.policy.attempts_max or 1)
     kinds = [kind for kind in _KINDS if chance.random() < 0.3]
+    if _withhold_confirm in kinds:
+        sizes = msgspec.structs.replace(sizes, relays=1)  # of two, either may publish everything
     draw = _Draw(chance, sizes, tasks, terms)
     struck = [kind(draw) for kind in kinds for _ in range(chance.choice((1, 1, 2)))]
     return WorldPlan(
@@ -40,8 +57,8 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         seed=seed,
         tasks=tasks,
         sizes=sizes,
-        strikes=tuple(one for one in struck if isinstance(one, PlannedStrike)),
-        mishaps=_one_a_call([one for one in struck if isinstance(one, PlannedMishap)]),
+        strikes=_one_a_moment([one for one in struck if isinstance(one, PlannedStrike)]),
+        call_faults=_one_a_call([one for one in struck if isinstance(one, PlannedCallFault)]),
         skews=draw.skews(),
         delays=_delays(chance),
         forgets_queues=terms.stands_forgotten_queues,
@@ -133,6 +150,11 @@ class _Draw:
         draws = 2 if role == "api" else 1
         return max(self.chance.randint(1, _CALLS_MAX[role]) for _ in range(draws))
 
+    def nth_task(self) -> int:
+        """A number that is reached if every task with a patient client, and without a deadline, gets so far once."""
+        sure = sum(task.tries >= SURE_TRIES and task.deadline_s is None for task in self.tasks)
+        return self.chance.randint(1, max(1, min(NTH_MAX, sure)))
+
     def instant_s(self) -> float:
         """During the storm."""
         return round(self.chance.uniform(0.0, STORM_S), 4)
@@ -153,68 +175,73 @@ class _Draw:
         return {self.process(): (round(wall_s, 3), round(rate, 5))}
 
 
-def _kill_at_call(draw: _Draw) -> PlannedMishap:
+def _kill_at_call(draw: _Draw) -> PlannedCallFault:
     fiber, call = draw.call()
-    return PlannedMishap(fiber, call, "kill", draw.chance.choice(("before", "after")), draw.short_s())
+    return PlannedCallFault(fiber, call, "kill", draw.chance.choice(("before", "after")), draw.short_s())
 
 
-def _pause_at_call(draw: _Draw) -> PlannedMishap:
+def _pause_at_call(draw: _Draw) -> PlannedCallFault:
     fiber, call = draw.call("worker", "worker", "relay", "rescuer", "api")
     lasts_s = draw.long_s(draw.lease_s) if draw.chance.random() < 0.7 else draw.short_s()
-    return PlannedMishap(fiber, call, "pause", draw.chance.choice(("before", "after")), lasts_s)
+    return PlannedCallFault(fiber, call, "pause", draw.chance.choice(("before", "after")), lasts_s)
 
 
-def _cut_at_call(draw: _Draw) -> PlannedMishap:
+def _cut_at_call(draw: _Draw) -> PlannedCallFault:
     fiber, call = draw.call("api", "api", "relay", "worker", "worker", "rescuer")
     noticed_s = draw.chance.choice((0.0, 0.0, 0.5, 1.0))
-    return PlannedMishap(fiber, call, "cut", draw.chance.choice(("before", "after", "after")), noticed_s)
+    return PlannedCallFault(fiber, call, "cut", draw.chance.choice(("before", "after", "after")), noticed_s)
 
 
-def _cut_off_client(draw: _Draw) -> PlannedMishap:
+def _cut_off_client(draw: _Draw) -> PlannedCallFault:
     fiber = f"client-{draw.chance.choice(draw.tasks).task}"
-    return PlannedMishap(fiber, draw.chance.choice((1, 1, 2)), "cut", draw.chance.choice(("before", "after")), 0.0)
+    return PlannedCallFault(fiber, draw.chance.choice((1, 1, 2)), "cut", draw.chance.choice(("before", "after")), 0.0)
 
 
-def _undo_at_call(draw: _Draw) -> PlannedMishap:
+def _undo_at_call(draw: _Draw) -> PlannedCallFault:
     fiber, call = draw.call()
-    return PlannedMishap(fiber, call, "undo", code=draw.chance.choice((1205, 1213)))
+    return PlannedCallFault(fiber, call, "undo", code=draw.chance.choice((1205, 1213)))
 
 
 def _kill_at_gate(draw: _Draw) -> PlannedStrike:
     when = draw.chance.choice(("AttemptBegun", "EffectAccepted"))
-    return _at_gate("process_killed", draw, when, draw.short_s())
+    return _at_gate(KillProcess.name, draw, when, draw.short_s())
 
 
 def _pause_at_gate(draw: _Draw) -> PlannedStrike:
     when = draw.chance.choice(("AttemptBegun", "EffectAccepted"))
-    return _at_gate("process_paused", draw, when, draw.long_s(draw.lease_s))
+    return _at_gate(PauseProcess.name, draw, when, draw.long_s(draw.lease_s))
 
 
 def _pause_leader(draw: _Draw) -> PlannedStrike:
-    return _at_gate("process_paused", draw, "LeaderAtWork", draw.long_s(draw.lock_s))
+    return _at_gate(PauseProcess.name, draw, "LeaderAtWork", draw.long_s(draw.lock_s))
 
 
 def _at_gate(fault: str, draw: _Draw, when: str, lasts_s: float) -> PlannedStrike:
-    return PlannedStrike(fault, {}, when=when, trigger={"nth": draw.chance.randint(1, 4)}, lasts_s=lasts_s)
+    return PlannedStrike(fault, {}, when=when, trigger={"nth": draw.nth_task()}, lasts_s=lasts_s)
 
 
 def _kill_service(draw: _Draw) -> PlannedStrike:
     service = draw.chance.choice(("mysql", "redis", "rabbitmq", "rabbitmq"))
-    return PlannedStrike("service_killed", {"service": service}, at_s=draw.instant_s(), lasts_s=draw.short_s())
+    return PlannedStrike(KillService.name, {"service": service}, at_s=draw.instant_s(), lasts_s=draw.short_s())
 
 
 def _fail_over(draw: _Draw) -> PlannedStrike:
-    return PlannedStrike("redis_failed_over", {}, at_s=draw.instant_s(), lasts_s=draw.short_s())
+    return PlannedStrike(FailOverRedis.name, {}, at_s=draw.instant_s(), lasts_s=draw.short_s())
 
 
 def _swallow_ack(draw: _Draw) -> PlannedStrike:
-    aim = {"process": draw.process("worker"), "nth": draw.chance.randint(1, 3)}
-    return PlannedStrike("ack_swallowed", aim, when="AtStart", lasts_s=0.0)
+    """Of the only worker, any ack that surely comes; of several, the next one of the worker that begins the first attempt."""
+    if draw.sizes.workers == 1:
+        aim = {"process": "worker-1", "nth": draw.nth_task()}
+        return PlannedStrike(SwallowAck.name, aim, when="AtStart", lasts_s=0.0)
+    aim = {"process": REACHED, "nth": 1}
+    return PlannedStrike(SwallowAck.name, aim, when="AttemptBegun", trigger={"nth": 1}, lasts_s=0.0)
 
 
 def _withhold_confirm(draw: _Draw) -> PlannedStrike:
-    aim = {"process": draw.process("relay"), "nth": draw.chance.randint(1, 3)}
-    return PlannedStrike("confirm_withheld", aim, when="AtStart", lasts_s=draw.chance.choice((0.3, 1.5, 3.0)))
+    """From a publish on that comes if every task is accepted."""
+    aim = {"process": draw.process("relay"), "nth": draw.nth_task()}
+    return PlannedStrike(WithholdConfirm.name, aim, when="AtStart", lasts_s=draw.chance.choice((0.3, 1.5, 3.0)))
 
 
 def _degrade(draw: _Draw) -> PlannedStrike:
@@ -226,10 +253,10 @@ def _degrade(draw: _Draw) -> PlannedStrike:
         "value": round(draw.chance.uniform(5.0, 500.0), 1),
     }
     lasts_s = draw.chance.choice((0.1, 0.6, 1.5, 3.0))
-    return PlannedStrike("network_degraded", aim, at_s=draw.instant_s(), lasts_s=lasts_s)
+    return PlannedStrike(DegradeNetwork.name, aim, at_s=draw.instant_s(), lasts_s=lasts_s)
 
 
-_KINDS: tuple[Callable[[_Draw], PlannedStrike | PlannedMishap], ...] = (
+_KINDS: tuple[Callable[[_Draw], PlannedStrike | PlannedCallFault], ...] = (
     _kill_at_call,
     _pause_at_call,
     _cut_at_call,
@@ -246,8 +273,18 @@ _KINDS: tuple[Callable[[_Draw], PlannedStrike | PlannedMishap], ...] = (
 )
 
 
-def _one_a_call(mishaps: list[PlannedMishap]) -> tuple[PlannedMishap, ...]:
-    return tuple({(mishap.fiber, mishap.call): mishap for mishap in mishaps}.values())
+def _one_a_moment(strikes: list[PlannedStrike]) -> tuple[PlannedStrike, ...]:
+    """Without those that another strike would leave nothing to strike: the same moment, or the same fault of the same target."""
+    found: dict[object, PlannedStrike] = {}
+    for strike in strikes:
+        at_point = strike.when if "nth" in strike.trigger else ""
+        target = (strike.fault, strike.aim.get("process"), strike.aim.get("service"))
+        found.setdefault((at_point, strike.trigger["nth"]) if at_point else target, strike)
+    return tuple(found.values())
+
+
+def _one_a_call(faults: list[PlannedCallFault]) -> tuple[PlannedCallFault, ...]:
+    return tuple({(fault.fiber, fault.call): fault for fault in faults}.values())
 
 
 def _delays(chance: Random) -> DelayPlan:

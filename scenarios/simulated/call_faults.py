@@ -1,4 +1,4 @@
-"""Mishaps of single calls in a running world: carried out when the network says so, told to the history, healed in time."""
+"""Faults of single calls in a running world: applied when the network asks for them, recorded in the history, healed in time."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ from chaos.simulation.world import SimulatedProcess, World
 from scenarios.record.run_facts import FaultRecord
 from scenarios.simulated.coverage import Coverage, stage_at_call, stage_of
 from scenarios.simulated.record import EventList
-from scenarios.simulated.worlds.plan import PlannedMishap
+from scenarios.simulated.worlds.plan import PlannedCallFault
 
 
-class Mishaps:
-    """Those of one world; `told` says of each that has struck how it went, `calls_at_first` how many calls there were by the first."""
+class CallFaults:
+    """The call faults of one world. `told`: how each went that has struck; `calls_at_first`: calls by fiber when the first struck."""
 
-    def __init__(self, planned: Sequence[PlannedMishap], coverage: Coverage) -> None:
-        self._planned = {(mishap.fiber, mishap.call): mishap for mishap in planned}
+    def __init__(self, planned: Sequence[PlannedCallFault], coverage: Coverage) -> None:
+        self._planned = {(call_fault.fiber, call_fault.call): call_fault for call_fault in planned}
         self._coverage = coverage
         self._struck: set[tuple[str, int]] = set()
         self._down: set[str] = set()
@@ -31,9 +31,9 @@ class Mishaps:
         self._world = world
         self._events = events
 
-    def missed(self) -> list[PlannedMishap]:
+    def missed(self) -> list[PlannedCallFault]:
         """Those whose call never came."""
-        return [mishap for place, mishap in self._planned.items() if place not in self._struck]
+        return [call_fault for place, call_fault in self._planned.items() if place not in self._struck]
 
     @property
     def are_healed(self) -> bool:
@@ -41,27 +41,27 @@ class Mishaps:
         return self._open == 0
 
     def holds_down(self, process: str) -> bool:
-        """Whether a mishap has killed it and is going to start it again."""
+        """Whether a call fault has killed it and is going to start it again."""
         return process in self._down
 
-    def befall(self, fiber: Fiber, service: str, what: str, mishap: CallFault) -> None:
-        """The network asks for the mishap of this fiber's present call."""
+    def apply(self, fiber: Fiber, service: str, what: str, call_fault: CallFault) -> None:
+        """Apply the fault of this fiber's present call; called by the network."""
         planned = self._planned[fiber.name, fiber.calls]
         self._struck.add((fiber.name, fiber.calls))
         process = self._world.process_of(fiber)
-        fault, target = _named(mishap, process.name if process is not None else "client", service)
+        fault, target = _named(call_fault, process.name if process is not None else "client", service)
         if process is not None:
             stage = stage_of(fiber.name, process.plan.role, self._world.trace.steps)
             self._coverage.add(fault, [phase for phase in [stage_at_call(stage, what, planned.side)] if phase])
         self._open += 1
         self.calls_at_first = self.calls_at_first or dict(self._world.network.calls)
         self._tell("fault.begin", fault, target)
-        self._strike(fiber, process, mishap)
+        self._strike(fiber, process, call_fault)
         call = _in_words(what, fiber.name, self._world.trace.steps)
         seen = f"{planned.side} {call}, call {fiber.calls} of {fiber.name}"
         self._tell("fault.bit", fault, target, detail=seen)
         begun_ns = self._world.now_ns
-        healed_ns = begun_ns + ns(0.0 if isinstance(mishap, Undo) else planned.lasts_s)
+        healed_ns = begun_ns + ns(0.0 if isinstance(call_fault, Undo) else planned.lasts_s)
         self.told.append(
             FaultRecord(
                 fault=fault,
@@ -74,26 +74,28 @@ class Mishaps:
                 evidence=seen,
             )
         )
-        self._world.scheduler.at(healed_ns, lambda: self._heal(fault, target, process, fiber.life, mishap))
+        self._world.scheduler.at(healed_ns, lambda: self._heal(fault, target, process, fiber.life, call_fault))
 
-    def _strike(self, fiber: Fiber, process: SimulatedProcess | None, mishap: CallFault) -> None:
-        if isinstance(mishap, Kill):
+    def _strike(self, fiber: Fiber, process: SimulatedProcess | None, call_fault: CallFault) -> None:
+        if isinstance(call_fault, Kill):
             assert process is not None, "clients are not killed"
             self._down.add(process.name)
             self._events.record("crash", actor=process.name)
             self._world.kill(process)
-        elif isinstance(mishap, Pause):
+        elif isinstance(call_fault, Pause):
             self._world.scheduler.pause(fiber.life)
 
-    def _heal(self, fault: str, target: str, process: SimulatedProcess | None, life: Life, mishap: CallFault) -> None:
+    def _heal(
+        self, fault: str, target: str, process: SimulatedProcess | None, life: Life, call_fault: CallFault
+    ) -> None:
         self._tell("fault.end", fault, target)
-        if isinstance(mishap, Kill):
+        if isinstance(call_fault, Kill):
             assert process is not None, "clients are not killed"
             self._down.discard(process.name)
             if not process.is_alive():
                 self._events.record("restart", actor=process.name)
                 self._world.start(process)
-        elif isinstance(mishap, Pause) and life.paused:
+        elif isinstance(call_fault, Pause) and life.paused:
             self._world.scheduler.resume(life)
         self._tell("fault.healed", fault, target)
         self._open -= 1
@@ -117,8 +119,8 @@ def _in_words(what: str, fiber: str, steps: Sequence[Step]) -> str:
     return f"commit of {', '.join(dict.fromkeys(written))}" if written else what
 
 
-def _named(mishap: CallFault, process: str, service: str) -> tuple[str, str]:
-    match mishap:
+def _named(call_fault: CallFault, process: str, service: str) -> tuple[str, str]:
+    match call_fault:
         case Kill():
             return "process_killed", process
         case Pause():

@@ -1,4 +1,4 @@
-"""The figures of a run while it goes on, in live.json: what a person who watches a load test wants to know before the judges do."""
+"""The figures of a run while it goes on, in live.json, for the person who watches a load test."""
 
 import threading
 from collections import Counter
@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from scenarios.contract.system import Account
-from scenarios.contract.tasklab_probe import Recorder
-from scenarios.experiment.nemesis import Course
-from scenarios.experiment.run import Run
+from scenarios.experiment.run import Experiment
+from scenarios.experiment.strike_state import StrikeState
+from scenarios.real.stage import RealStage
 from scenarios.record.run_facts import Live, LiveFault
 from scenarios.stored.rundir import LIVE_FILE, write_whole
 
@@ -24,12 +24,14 @@ SAY_EVERY = 5
 class LiveFigures:
     """Writes live.json once a second from a thread of its own. `count_submitted`: how many tasks have been sent by now."""
 
-    def __init__(self, run: Run, planned: int, count_submitted: Callable[[], int]) -> None:
-        self._run = run
+    def __init__(
+        self, stage: RealStage, experiment: Experiment, planned: int, count_submitted: Callable[[], int]
+    ) -> None:
+        self._stage = stage
+        self._experiment = experiment
         self._planned = planned
         self._count_submitted = count_submitted
-        self._recorder: Recorder = run.recorder
-        self._file: Path = run.directory.path / LIVE_FILE
+        self._file: Path = stage.directory.path / LIVE_FILE
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._go_on, name="live figures", daemon=True)
         self._before: frozenset[str] = frozenset()
@@ -38,8 +40,8 @@ class LiveFigures:
 
     def start(self) -> None:
         """Begin; tasks submitted before now (the warm-up) are not counted."""
-        self._before = frozenset(self._run.submissions.outcomes)
-        self._effects_before = self._run.outside.tally().effects
+        self._before = frozenset(self._experiment.submissions.outcomes)
+        self._effects_before = self._experiment.outside.tally().effects
         self._thread.start()
 
     def stop(self) -> None:
@@ -62,22 +64,24 @@ class LiveFigures:
             pause_s = max(EVERY_S, live.read_s * (1 / READ_SHARE_MAX - 1))
             times += 1 if live.submitted else 0
             if live.submitted and times % SAY_EVERY == 0:
-                self._run.say(in_words(live))
+                self._stage.say(in_words(live))
 
     def _read(self) -> Live | None:
-        t_ns = self._recorder.now_ns()
+        t_ns = self._stage.now_ns()
         # Before the account: what was acknowledged by now has to be in it. The other way round, the latest would always be missing.
-        outcomes = {task: kind for task, kind in self._run.submissions.outcomes.items() if task not in self._before}
+        outcomes = {
+            task: kind for task, kind in self._experiment.submissions.outcomes.items() if task not in self._before
+        }
         submitted = self._count_submitted()
         try:
-            account = self._run.account()
+            account = self._experiment.account()
         except Exception:  # noqa: BLE001 — whatever a system's account raises while its database is struck: the old figures stand, and age
             return None
-        tally = self._run.outside.tally()
+        tally = self._experiment.outside.tally()
         kinds = Counter(outcomes.values())
         return Live(
             t_ns=t_ns,
-            read_s=(self._recorder.now_ns() - t_ns) / 1e9,
+            read_s=(self._stage.now_ns() - t_ns) / 1e9,
             planned=self._planned,
             submitted=submitted,
             acknowledged=kinds["ok"],
@@ -90,7 +94,7 @@ class LiveFigures:
             dead=_count(account.dead, self._before),
             pending=_count(account.pending, self._before),
             missing=_count_missing(account, outcomes),
-            faults=tuple(map(_stage, self._run.courses)),
+            faults=tuple(map(_progress, self._experiment.nemesis.states)),
         )
 
     def _write(self, live: Live) -> None:
@@ -110,7 +114,7 @@ def _count(names: Collection[str] | None, before: Collection[str]) -> int | None
 
 
 def _count_missing(account: Account, outcomes: Mapping[str, str]) -> int | None:
-    """How many acknowledged tasks no list names; of a system that does not list what is pending nobody can say."""
+    """How many acknowledged tasks no list names; None for a system that does not list its pending tasks."""
     if account.pending is None:
         return None
     listed: set[str] = set()
@@ -119,8 +123,8 @@ def _count_missing(account: Account, outcomes: Mapping[str, str]) -> int | None:
     return sum(kind == "ok" and task not in listed for task, kind in outcomes.items())
 
 
-def _stage(course: Course) -> LiveFault:
-    facts = course.facts()
+def _progress(state: StrikeState) -> LiveFault:
+    facts = state.facts()
     reached = {
         "healed": facts.healed_ns,
         "lifted": facts.ended_ns,

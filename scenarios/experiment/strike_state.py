@@ -1,0 +1,61 @@
+"""How one strike of a run goes: the only mutable form of a fault, from which its record in run.json is made."""
+
+from dataclasses import dataclass
+
+from chaos.faults import Fault
+from chaos.injection import Evidence
+from scenarios.experiment.outside import SyncPoint
+from scenarios.experiment.scenario import Strike
+from scenarios.record.run_facts import FaultRecord
+
+NO_EVIDENCE = Evidence("")
+
+
+@dataclass(slots=True, eq=False)
+class StrikeState:
+    """A strike so far; written by its own flow, read by others.
+
+    `fault`: the planned one, aimed at the process that it really strikes as soon as that is known. `subject`: the task or resource at
+    which the process was caught. `bite_asked_ns`: the earliest instant of the bite. `acknowledged`: submissions by the bite.
+    """
+
+    strike: Strike
+    fault: Fault
+    sync_point: SyncPoint | None = None
+    target: str = "?"
+    subject: str = ""
+    roles: tuple[str, ...] = ()
+    begun_ns: int | None = None
+    bite_asked_ns: int | None = None
+    bit_ns: int | None = None
+    ended_ns: int | None = None
+    healed_ns: int | None = None
+    acknowledged: int = 0
+    evidence: Evidence = NO_EVIDENCE
+    problem: str = ""
+    is_over: bool = False
+
+    def facts(self) -> FaultRecord:
+        """For run.json."""
+        return FaultRecord(
+            fault=self.fault.name,
+            target=self.target,
+            when=self.strike.when.words(),
+            begun_ns=self.begun_ns,
+            bit_ns=self.bit_ns,
+            ended_ns=self.ended_ns,
+            healed_ns=self.healed_ns,
+            evidence=self.evidence.words,
+            problem=self.problem,
+            roles=self.roles,
+        )
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the fault is on at this moment."""
+        return self.bit_ns is not None and self.ended_ns is None
+
+    @property
+    def holds_down(self) -> bool:
+        """Whether its process is dead by it, or being killed or started again by it."""
+        return self.fault.ends_process and self.begun_ns is not None and self.healed_ns is None

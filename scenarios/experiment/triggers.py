@@ -1,0 +1,198 @@
+"""When a strike strikes: each trigger is one frozen class that waits for its moment, says it in words, and grows with the load.
+
+To add a trigger: a class here, and its name in TRIGGERS.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import ClassVar, Literal, Protocol, Self
+
+from scenarios.experiment.outside import Outside, Point, SyncPoint
+from scenarios.experiment.ranges import Between, drawn, times
+from scenarios.experiment.stage import Signal
+from scenarios.experiment.submissions import Submissions
+
+LEADER_ROLE = "rescuer"
+ACKNOWLEDGED_WITHIN_S = 5.0
+"""Maximum wait for acknowledgements: a system that acknowledges nothing during a fault still gets the next one."""
+
+
+class Watch(Protocol):
+    """What a trigger can watch while it waits."""
+
+    @property
+    def outside(self) -> Outside:
+        """Counts what processes come to."""
+
+    @property
+    def submissions(self) -> Submissions:
+        """Counts what was acknowledged."""
+
+    @property
+    def sync_point(self) -> SyncPoint | None:
+        """Where this strike catches its process; None: its trigger has no `point`."""
+
+    @property
+    def effects_before(self) -> int:
+        """Effects accepted before the storm began."""
+
+    def until(self, news: Signal, has_come: Callable[[], bool]) -> None:
+        """Wait for the condition, looking again whenever `news` is notified.
+
+        Raises:
+            FaultDidNotBite: the storm is over, and it never came.
+        """
+
+    def at_most(self, seconds: float, news: Signal, has_come: Callable[[], bool]) -> None:
+        """The same, but go on after so many seconds, or when the storm is over."""
+
+    def rest(self, seconds: float) -> None:
+        """Let time pass."""
+
+    def until_previous_bit(self) -> int:
+        """Wait for the bite of the strike before this one; how many submissions were acknowledged by then.
+
+        Raises:
+            FaultDidNotBite: it did not bite.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A moment of the storm. The doc string of a subclass says which; its fields say where in the run.
+
+    `template`: the moment in words, with its fields in braces. `counter`, `grows_with`: the field that counts, and whether a larger
+    load counts more (`tasks`) or a longer one does (`time`). `point`: where the process that trips it is caught, and held until the
+    fault has bitten. `role`, `role_words`: a role without which the moment never comes, and what people call it.
+    """
+
+    template: ClassVar[str]
+    counter: ClassVar[str] = ""
+    grows_with: ClassVar[Literal["tasks", "time"]] = "tasks"
+    point: ClassVar[Point | None] = None
+    role: ClassVar[str | None] = None
+    role_words: ClassVar[str] = ""
+
+    def await_on(self, watch: Watch) -> None:
+        """Block until the moment has come.
+
+        Raises:
+            FaultDidNotBite: it never came.
+        """
+        self._wait(watch)
+
+    def words(self) -> str:
+        """The moment in words, for run.json, messages and reports."""
+        return self.template.format(**asdict(self))
+
+    def scaled(self, more_tasks: float, longer: float) -> Self:
+        """The same moment of a load of `more_tasks` times as many tasks that takes `longer` times as long."""
+        if not self.counter:
+            return self
+        factor = {"tasks": more_tasks, "time": longer}[self.grows_with]
+        return replace(self, **{self.counter: times(getattr(self, self.counter), factor)})
+
+    def _wait(self, watch: Watch) -> None:
+        """Wait; at once, where a subclass does not say otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtStart(Trigger):
+    """When the workload begins. For faults that wait for traffic by themselves."""
+
+    template = "from the start"
+
+
+@dataclass(frozen=True, slots=True)
+class AtTime(Trigger):
+    """So many seconds after the workload began."""
+
+    template = "at {at_s:.3f} s"
+
+    at_s: float
+
+    def _wait(self, watch: Watch) -> None:
+        watch.rest(self.at_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _AtPoint(Trigger):
+    """When a process comes to a point for the `nth` time; it is held there until the fault has bitten."""
+
+    counter = "nth"
+
+    nth: int | Between[int]
+
+    def _wait(self, watch: Watch) -> None:
+        point = watch.sync_point
+        assert point is not None, "its point was armed when the storm began"
+        watch.until(point.reached, lambda: point.is_reached)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptBegun(_AtPoint):
+    """When the `nth` attempt of the run has been claimed and has begun, and has had no effect yet."""
+
+    template = "attempt {nth} has begun"
+    point = "attempt"
+
+
+@dataclass(frozen=True, slots=True)
+class EffectAccepted(_AtPoint):
+    """When the `nth` effect of the run was accepted, and its process does not know yet."""
+
+    template = "effect {nth} was accepted, its process not yet told"
+    point = "effect"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAtWork(_AtPoint):
+    """When the leader of the sweep, lock in hand, is about to do its work for the `nth` time."""
+
+    template = "the leader is at work for time {nth}"
+    grows_with = "time"  # sweeps come by the clock
+    point = "leader"
+    role = LEADER_ROLE
+    role_words = "leader"
+
+
+@dataclass(frozen=True, slots=True)
+class Effects(Trigger):
+    """When `count` effects of the storm were accepted (that of the warm-up is not counted); no process is held up."""
+
+    template = "{count} effects were accepted"
+    counter = "count"
+
+    count: int | Between[int]
+
+    def _wait(self, watch: Watch) -> None:
+        count = watch.effects_before + drawn(self.count)
+        watch.until(watch.outside.counted, lambda: watch.outside.count("effect") >= count)
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousBit(Trigger):
+    """When the strike before this one has bitten, `wait_s` have passed, and `acknowledged` submissions were acknowledged since."""
+
+    template = "{wait_s} s after the strike before it bit"
+
+    wait_s: float | Between[float]
+    acknowledged: int = 0
+
+    def words(self) -> str:
+        """The moment in words."""
+        since = f", and {self.acknowledged} submissions were acknowledged since" if self.acknowledged else ""
+        return Trigger.words(self) + since
+
+    def _wait(self, watch: Watch) -> None:
+        count = watch.until_previous_bit() + self.acknowledged
+        watch.rest(drawn(self.wait_s))
+        if self.acknowledged:
+            submissions = watch.submissions
+            watch.at_most(ACKNOWLEDGED_WITHIN_S, submissions.answered, lambda: submissions.acknowledged >= count)
+
+
+TRIGGERS: Mapping[str, type[Trigger]] = {
+    kind.__name__: kind for kind in (AtStart, AtTime, AttemptBegun, EffectAccepted, LeaderAtWork, Effects, PreviousBit)
+}
+"""Every trigger by its name, as tokens carry it."""

@@ -1,0 +1,1 @@
+"""The experiment on real services: threads, processes, sockets and a run directory."""

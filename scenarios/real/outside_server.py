@@ -1,0 +1,65 @@
+"""The outside resource on a loopback port: JSON lines, one reply a request, one thread a connection."""
+
+import socketserver
+import threading
+
+import msgspec
+
+from chaos.ports import LOOPBACK
+from scenarios.experiment.outside import Outside, Request
+
+POLL_S = 0.05
+
+
+class OutsideServer:
+    """Answers processes under test for the `Outside` of a run."""
+
+    def __init__(self, outside: Outside) -> None:
+        self._outside = outside
+        self._server = _Server((LOOPBACK, 0), outside)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(POLL_S,), name="outside", daemon=True)
+
+    @property
+    def address(self) -> str:
+        """host:port, for TASKLAB_OUTSIDE."""
+        host, port = self._server.server_address[:2]
+        return f"{host!s}:{port}"
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Release every process that is held, and hang up."""
+        self._outside.release_all()
+        if self._thread.ident is not None:
+            self._server.shutdown()
+        self._server.server_close()
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    block_on_close = False  # connections of processes that were killed or paused must not keep the lab from stopping
+    allow_reuse_address = True
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], outside: Outside) -> None:
+        self.outside = outside
+        super().__init__(address, _Connection)
+
+
+class _Connection(socketserver.StreamRequestHandler):
+    disable_nagle_algorithm = True
+    server: _Server
+
+    def handle(self) -> None:
+        decoder = msgspec.json.Decoder(Request)
+        try:
+            for line in self.rfile:
+                try:
+                    reply = self.server.outside.answer(decoder.decode(line))
+                except msgspec.DecodeError as error:
+                    reply = {"error": str(error)}
+                self.wfile.write(msgspec.json.encode(reply) + b"\n")
+        except (TimeoutError, ConnectionError):
+            return  # the process under test died or was cut off: that is not the lab's failure

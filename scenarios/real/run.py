@@ -1,0 +1,106 @@
+"""One run on real services: its place, its stage, its experiment. Leaves a run directory, which judges read, and nothing else."""
+
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+from chaos.environment import Environment, Services
+from chaos.errors import ChaosError
+from scenarios.contract.system import System, pace_of, policy_of
+from scenarios.errors import RunFailed
+from scenarios.experiment.canaries import search
+from scenarios.experiment.clients import Clients, pool
+from scenarios.experiment.driver import Driver
+from scenarios.experiment.facts import describe_run
+from scenarios.experiment.fitting import processes_to_link
+from scenarios.experiment.plan import Plan, plan, warm_up
+from scenarios.experiment.run import BUDGET_S, Experiment, Patience, Terms
+from scenarios.experiment.scenario import Scenario
+from scenarios.real.stage import RealStage, Say
+from scenarios.stored.rundir import RunDirectory
+
+READ_EVERY_S = 0.1
+PATIENCE = Patience(longest_s=30.0, quiet_s=3.0)
+
+Drive = Callable[[RealStage, Experiment, Plan], Driver]
+"""Makes the program that submits in a run."""
+
+
+def with_clients(stage: RealStage, experiment: Experiment, plan: Plan) -> Driver:
+    """The clients that the scenario's workload states, in threads of this process."""
+    return Clients(stage, experiment.submissions, pool(plan.arrivals, plan.scenario.workload.clients))
+
+
+def run(
+    scenario: Scenario,
+    system: System,
+    environment: Environment,
+    *,
+    seed: int,
+    out: Path,
+    repeat: str,
+    say: Say,
+    drive: Drive = with_clients,
+) -> RunDirectory:
+    """Run the scenario against the system in a started environment; the run directory, for the judges.
+
+    `drive` makes the program that submits: the workload's clients, or another driver. A failure of the lab's own work is kept in
+    run.json as a problem: the run is then unknown, and says why.
+
+    Raises:
+        NotApplicable: the scenario's faults have nothing to strike here; nothing was run.
+        MalformedPolicy: the system states a limit or a pace that is none; nothing was run.
+        RunExists: `out` holds a run already.
+    """
+    terms = terms_of(system)
+    services = _provision(scenario, system, environment)
+    directory = RunDirectory(out)
+    directory.create()
+    planned = plan(scenario, seed, attempts_max=policy_of(system).attempts_max or 1, pace=pace_of(system))
+    facts = describe_run(scenario, system, environment, seed=seed, repeat=repeat)
+    directory.write_facts(facts)  # whatever happens from here on, it is known what was run
+    stage = RealStage(system, environment, services, directory, facts, say)
+    experiment = Experiment(stage, stage.outside, planned.strikes, terms)
+    try:
+        _carry_out(stage, experiment, drive(stage, experiment, planned))
+    except (ChaosError, RunFailed) as error:
+        experiment.problems.append(str(error))
+    finally:
+        facts.problems = list(dict.fromkeys([*experiment.problems, *stage.problems()]))
+        facts.strikes = [state.facts() for state in experiment.nemesis.states]
+        facts.died = dict(experiment.supervisor.died)
+        facts.took_s = round(stage.now_ns() / 1e9, 3)
+        directory.write_facts(facts)
+    directory.seal(facts)
+    return directory
+
+
+def terms_of(system: System) -> Terms:
+    """What an experiment has to know of the system."""
+    pace, policy = pace_of(system), policy_of(system)
+    budget_s = BUDGET_S if policy.budget_s is None else policy.budget_s
+    return Terms(pace.quiet_s, budget_s, PATIENCE, READ_EVERY_S, warm_up())
+
+
+def _provision(scenario: Scenario, system: System, environment: Environment) -> Services:
+    """A namespace of its own, with links for the processes whose traffic is struck; raises NotApplicable."""
+    namespace = f"lab_{uuid4().hex[:12]}"
+    services = environment.provision(namespace)
+    linked = processes_to_link(scenario, system, environment, services)
+    return environment.provision(namespace, linked=linked) if linked else services
+
+
+def _carry_out(stage: RealStage, experiment: Experiment, driver: Driver) -> None:
+    experiment.run(driver)
+    for event in experiment.after_events():
+        stage.records("broker" if event.actor == "broker" else "database").append(event)
+    _search(stage)
+
+
+def _search(stage: RealStage) -> None:
+    """Where canaries were looked for, and where they came to light; nothing where another program submitted, and planted none."""
+    lab = stage.records("lab")
+    for searched in list(search(stage.directory, stage.planted)) if stage.planted else []:
+        lab.record("secret.sought", actor="lab", target=searched.target)
+        for task in searched.found:
+            lab.record("secret.found", actor="lab", target=searched.target, task=task)

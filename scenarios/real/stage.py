@@ -1,0 +1,251 @@
+"""The real stage: threads, an environment with its services and processes, and a run directory."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from chaos.environment import Environment, Process, Services
+from chaos.errors import ProcessFailed
+from chaos.faults import Fault
+from chaos.injection import Injection
+from scenarios.contract import tasklab_probe
+from scenarios.contract.guard import GuardedClient, answered, plugin_call
+from scenarios.contract.system import (
+    Account,
+    Accountable,
+    Audited,
+    Client,
+    Handlers,
+    Operation,
+    Outcome,
+    Submit,
+    System,
+)
+from scenarios.contract.tasklab_probe import Recorder
+from scenarios.experiment.canaries import with_secret
+from scenarios.experiment.fitting import processes_of
+from scenarios.experiment.outside import Outside
+from scenarios.experiment.stage import Death
+from scenarios.real.flows import ThreadFlow, ThreadSignal
+from scenarios.real.outside_server import OutsideServer
+from scenarios.real.watcher import Watcher
+from scenarios.record.history import Event
+from scenarios.record.run_facts import RunFacts
+from scenarios.stored.rundir import RunDirectory
+
+HEALTH_TIMEOUT_S = 20.0
+STOP_TIMEOUT_S = 5.0
+LOG_TAIL_CHARACTERS = 2000
+
+Say = Callable[[str], None]
+
+
+class FileRecords:
+    """The history file of one source of events, made when the first event comes. `scenarios.experiment.stage.Records`."""
+
+    def __init__(self, directory: RunDirectory, source: str, t0_ns: int) -> None:
+        self._path = str(directory.path / f"history.{source}.jsonl")
+        self._source = source
+        self._t0_ns = t0_ns
+        self._lock = threading.Lock()
+        self._recorder: Recorder | None = None
+
+    def record(self, event: str, *, actor: str, **fields: Any) -> None:
+        """Append one event, stamped now."""
+        self._file().record(event, actor=actor, **fields)
+
+    def append(self, event: Event) -> None:
+        """Append an event that carries its own time."""
+        self._file().append(msgspec.to_builtins(event))
+
+    def _file(self) -> Recorder:
+        with self._lock:
+            if self._recorder is None:
+                self._recorder = Recorder(self._path, self._source, self._t0_ns)
+            return self._recorder
+
+
+class CanaryClient:
+    """A client that plants a canary in the payload of every submission (docs/adr/0004)."""
+
+    def __init__(self, client: Client, planted: set[str]) -> None:
+        self._client = client
+        self._planted = planted
+
+    def invoke(self, operation: Operation) -> Outcome:
+        """Do it, with a canary where it is a submission."""
+        if isinstance(operation, Submit):
+            self._planted.add(operation.task)
+            operation = with_secret(operation)
+        return self._client.invoke(operation)
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._client.close()
+
+
+class RealStage:
+    """A `scenarios.experiment.stage.Stage` of threads and processes. `planted`: tasks whose payloads carry a canary."""
+
+    def __init__(
+        self,
+        system: System,
+        environment: Environment,
+        services: Services,
+        directory: RunDirectory,
+        facts: RunFacts,
+        say: Say,
+    ) -> None:
+        self.system = system
+        self.environment = environment
+        self.services = services
+        self.directory = directory
+        self.facts = facts
+        self.say = say
+        self.t0_ns = time.monotonic_ns()
+        self.processes: dict[str, Process] = {}
+        self.planted: set[str] = set()
+        self._problems: list[str] = []
+        self._sources: dict[str, FileRecords] = {}
+        self.outside = Outside(self.records("outside"), self.now_ns, self.signal)
+        self._server = OutsideServer(self.outside)
+        self._watcher: Watcher | None = None
+
+    def now_ns(self) -> int:
+        """Nanoseconds of this machine's monotonic clock since the run began."""
+        return time.monotonic_ns() - self.t0_ns
+
+    def sleep(self, seconds: float) -> None:
+        """Block this thread."""
+        time.sleep(seconds)
+
+    def spawn(self, name: str, body: Callable[[], None]) -> ThreadFlow:
+        """Start a thread."""
+        return ThreadFlow(name, body, self._problems.append)
+
+    def signal(self) -> ThreadSignal:
+        """A condition variable of threads."""
+        return ThreadSignal()
+
+    def records(self, source: str) -> FileRecords:
+        """The history file of that source."""
+        return self._sources.setdefault(source, FileRecords(self.directory, source, self.t0_ns))
+
+    def begin(self, phase: str) -> None:
+        """Note the phase in run.json, and on the terminal."""
+        self.facts.phases_ns[phase] = self.now_ns()
+        self.say(phase)
+
+    def client(self, name: str) -> Client:
+        """A new client by the plug-in, guarded, that plants canaries."""
+        with plugin_call(self.system.name, "client()"):
+            client = self.system.client(self.services)
+        return CanaryClient(GuardedClient(client), self.planted)
+
+    def start_processes(self) -> None:
+        """Start the outside resource and the system's processes: preparations first, one after the other; then the rest."""
+        self._server.start()
+        handlers = Handlers(self._probe_environment())
+        specs = processes_of(self.system, self.environment, self.services, handlers)
+        for spec in sorted(specs, key=lambda spec: not spec.runs_once):
+            process = self.environment.start_process(spec, log_directory=self.directory.logs)
+            if not spec.runs_once:
+                self.processes[spec.name] = process
+
+    def stop_processes(self) -> None:
+        """All at once: each is asked, given its time, and then killed. The outside resource last."""
+        processes = dict(self.processes)
+        with ThreadPoolExecutor(max_workers=len(processes) or 1, thread_name_prefix="stop") as pool:
+            stops = [
+                pool.submit(self.environment.stop_process, process, timeout_s=STOP_TIMEOUT_S)
+                for process in processes.values()
+            ]
+        self._server.stop()
+        for stop in stops:
+            stop.result()
+
+    def check_processes(self) -> None:
+        """Raise ProcessFailed for the first process that has ended, with its last words."""
+        for name, process in self.processes.items():
+            if not process.is_alive():
+                tail = process.log.read_text(errors="replace")[-LOG_TAIL_CHARACTERS:]
+                raise ProcessFailed(name, f"ended at start with exit code {process.exit_code()}", process.log, tail)
+
+    def restart(self, process: str) -> None:
+        """Start the process again from its specification."""
+        self.environment.restart_process(self.processes[process])
+
+    def is_alive(self, process: str) -> bool:
+        """Whether its present incarnation runs."""
+        return self.processes[process].is_alive()
+
+    def watch_processes(self, on_death: Callable[[Death], None]) -> None:
+        """Look at every process several times a second, in a thread."""
+        self._watcher = Watcher(self.processes, self.now_ns, on_death)
+        self.spawn("watcher", self._watcher.run)
+
+    def unwatch_processes(self) -> None:
+        """End that thread."""
+        if self._watcher is not None:
+            self._watcher.stop()
+
+    @property
+    def roles(self) -> Mapping[str, tuple[str, ...]]:
+        """As the specifications of the processes say."""
+        return {name: process.spec.roles for name, process in self.processes.items()}
+
+    def injection(self, fault: Fault, number: int) -> Injection:
+        """The fault, as the environment does it."""
+        return self.environment.injection(fault, self.services, self.processes)
+
+    def own_faults_pending(self) -> bool:
+        """False: every fault here is a strike of the nemesis."""
+        return False
+
+    def holds_down(self, process: str) -> bool:
+        """False, for the same reason."""
+        return False
+
+    def calm(self) -> None:
+        """A round trip through every service."""
+        self.environment.check_health(HEALTH_TIMEOUT_S)
+
+    def account(self) -> Account | None:
+        """By the plug-in, if it can."""
+        if not isinstance(self.system, Accountable):
+            return None
+        with plugin_call(self.system.name, "account()"):
+            account = self.system.account(self.services)
+        return answered(self.system.name, "account()", account, Account)
+
+    def trail(self) -> Sequence[Event]:
+        """By the plug-in, if it can; moved from the wall clock of this machine onto the clock of the run."""
+        if not isinstance(self.system, Audited):
+            return ()
+        began_wall_ns = time.time_ns() - self.now_ns()
+        with plugin_call(self.system.name, "trail()"):
+            trail = self.system.trail(self.services)
+        return [msgspec.structs.replace(event, t_ns=(event.t_ns or 0) - began_wall_ns) for event in trail]
+
+    def problems(self) -> Sequence[str]:
+        """Threads that ended early, a sentence each."""
+        return tuple(self._problems)
+
+    def _probe_environment(self) -> dict[str, str]:
+        """The probe alone on the path of its process: nothing else of the lab's environment is visible to it."""
+        home = self.services.directory / "probe"
+        home.mkdir(parents=True, exist_ok=True)
+        probe = Path(tasklab_probe.__file__)
+        (home / probe.name).write_bytes(probe.read_bytes())
+        return {
+            "PYTHONPATH": str(home),
+            "PYTHONUNBUFFERED": "1",
+            "TASKLAB_RUN": str(self.directory.path.resolve()),
+            "TASKLAB_T0_NS": str(self.t0_ns),
+            "TASKLAB_OUTSIDE": self._server.address,
+        }

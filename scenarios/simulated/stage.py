@@ -1,0 +1,219 @@
+"""The simulated stage: fibers on a virtual clock, and a world of simulated services and processes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+from sqlalchemy import Engine
+
+from chaos.faults import Fault
+from chaos.injection import Evidence, Injection
+from chaos.simulation.injectors import injection
+from chaos.simulation.kernel.clock import EPOCH_NS, ns
+from chaos.simulation.network.delays import Delays
+from chaos.simulation.network.network import LineCut
+from chaos.simulation.world import SimulatedProcess, World
+from scenarios.contract.http_answers import TIMEOUT_S
+from scenarios.contract.system import Account, Operation, Outcome
+from scenarios.experiment.outside import Outside
+from scenarios.experiment.stage import Death
+from scenarios.record.history import Event
+from scenarios.simulated.call_faults import CallFaults
+from scenarios.simulated.coverage import PHASE_OF_POINT, Coverage
+from scenarios.simulated.flows import FiberFlow, FiberSignal
+from scenarios.simulated.record import EventList
+from scenarios.simulated.system import Simulation
+
+
+class SimulatedClient:
+    """A client of one simulated API."""
+
+    def __init__(self, world: World, simulation: Simulation, api: SimulatedProcess) -> None:
+        self._world = world
+        self._simulation = simulation
+        self._api = api
+
+    def invoke(self, operation: Operation) -> Outcome:
+        """Ask over the simulated network; the calling fiber waits for the answer."""
+
+        def serve(server: object) -> Outcome:
+            return self._simulation.serve(server, operation)
+
+        try:
+            return self._world.request(self._api, type(operation).__name__, serve, timeout_s=TIMEOUT_S)
+        except LineCut as cut:
+            return Outcome("fail" if cut.how == "refused" else "info", detail=f"{cut.how} by {self._api.name}")
+
+    def close(self) -> None:
+        """Nothing: a simulated client keeps no connection."""
+
+
+class SimulatedStage:
+    """A `scenarios.experiment.stage.Stage` of fibers.
+
+    `calls`: by fiber, how many calls it had made when the account began: what the lab looks at afterwards is not part of the run.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        simulation: Simulation,
+        engine: Engine,
+        call_faults: CallFaults,
+        coverage: Coverage,
+        api_numbers: Mapping[str, int],
+    ) -> None:
+        self.world = world
+        self.events = EventList(world.scheduler)
+        self.outside = Outside(self.events, self.now_ns, self.signal)
+        self.phases_ns: dict[str, int] = {}
+        self.calls: dict[str, int] = {}
+        self._simulation = simulation
+        self._engine = engine
+        self._call_faults = call_faults
+        self._coverage = coverage
+        self._api_numbers = api_numbers
+        self._problems: list[str] = []
+        self._on_death: Callable[[Death], None] | None = None
+        self._account = Account()
+        self._account_is_of = -1
+
+    def now_ns(self) -> int:
+        """Virtual nanoseconds since the world began."""
+        return self.world.scheduler.now_ns
+
+    def sleep(self, seconds: float) -> None:
+        """Block this fiber."""
+        self.world.scheduler.rest(ns(seconds))
+
+    def spawn(self, name: str, body: Callable[[], None]) -> FiberFlow:
+        """Start a fiber of the lab."""
+        return FiberFlow(self.world, name, body, self._problems.append)
+
+    def signal(self) -> FiberSignal:
+        """A condition variable of fibers."""
+        return FiberSignal(self.world.scheduler)
+
+    def records(self, source: str) -> EventList:
+        """One list for all sources: a world has one clock and one thread."""
+        return self.events
+
+    def say(self, text: str) -> None:
+        """Nothing: many worlds run unseen; the history tells all."""
+
+    def begin(self, phase: str) -> None:
+        """Note the phase; before the account, how many calls were made."""
+        self.phases_ns[phase] = self.now_ns()
+        if phase == "account":
+            self.calls = dict(self.world.network.calls)
+
+    def client(self, name: str) -> SimulatedClient:
+        """A client of the API that the plan gives it; of the first, where the plan names none."""
+        apis = [process for process in self.world.processes.values() if process.plan.role == "api"]
+        return SimulatedClient(self.world, self._simulation, apis[self._api_numbers.get(name, 0) % len(apis)])
+
+    def start_processes(self) -> None:
+        """Every process of the world."""
+        for process in self.world.processes.values():
+            self.world.start(process)
+
+    def stop_processes(self) -> None:
+        """Nothing: they end with their world."""
+
+    def check_processes(self) -> None:
+        """Nothing: a process that ends is reported at that instant."""
+
+    def restart(self, process: str) -> None:
+        """Its next incarnation begins."""
+        self.world.start(self.world.processes[process])
+
+    def is_alive(self, process: str) -> bool:
+        """Whether it runs; a paused one does."""
+        return self.world.processes[process].is_alive()
+
+    def watch_processes(self, on_death: Callable[[Death], None]) -> None:
+        """From now on the world reports them."""
+        self._on_death = on_death
+
+    def unwatch_processes(self) -> None:
+        """No longer."""
+        self._on_death = None
+
+    def note_gone(self, process: SimulatedProcess, why: str) -> None:
+        """The world reports a process that ended by itself, at that very instant."""
+        if self._on_death is not None:
+            self._on_death(Death(process.name, why, self.now_ns()))
+
+    @property
+    def roles(self) -> Mapping[str, tuple[str, ...]]:
+        """Each process plays one role."""
+        return {name: (process.plan.role,) for name, process in self.world.processes.items()}
+
+    def injection(self, fault: Fault, number: int) -> Injection:
+        """The fault, done to the world, and counted where it strikes."""
+        chance = Random(f"{self.world.seed}/strike-{number + 1}")
+        return _Covered(injection(fault, self.world, chance), fault, self)
+
+    def own_faults_pending(self) -> bool:
+        """Whether faults of single calls still wait for their call."""
+        return bool(self._call_faults.missed())
+
+    def holds_down(self, process: str) -> bool:
+        """Whether a fault of a single call has killed it."""
+        return self._call_faults.holds_down(process)
+
+    def calm(self) -> None:
+        """No call is struck any more, the network is steady, and every call fault that struck has healed."""
+        self.world.network.call_faults = {}
+        self.world.network.delays = Delays()
+        while not self._call_faults.are_healed:
+            self.world.scheduler.wait(self._call_faults.healed)
+
+    def account(self) -> Account:
+        """Read again only after something was committed."""
+        if self._account_is_of != self.world.database.commits:
+            self._account_is_of = self.world.database.commits
+            self._account = self._simulation.account(self._engine)
+        return self._account
+
+    def trail(self) -> Sequence[Event]:
+        """By the simulation."""
+        return self._simulation.trail(self._engine, EPOCH_NS)
+
+    def problems(self) -> Sequence[str]:
+        """Fibers that ended early, a sentence each."""
+        return tuple(self._problems)
+
+    def phases_at(self, target: str) -> list[str]:
+        """In which phases of a task's life the fibers of a process (none: of all processes) are now."""
+        process = target.partition("→")[0]
+        held = [PHASE_OF_POINT[point] for point in self.outside.held_at(process) if point in PHASE_OF_POINT]
+        return [*self._coverage.stages(self.world, target), *held]
+
+    def count(self, fault: str, phases: Sequence[str]) -> None:
+        """The fault has struck in these phases."""
+        self._coverage.add(fault, phases)
+
+
+class _Covered:
+    """An injection that counts in which phases it struck."""
+
+    def __init__(self, inner: Injection, fault: Fault, stage: SimulatedStage) -> None:
+        self.target = inner.target
+        self.end = inner.end
+        self.await_healed = inner.await_healed
+        self._inner = inner
+        self._fault = fault
+        self._stage = stage
+        self._phases: list[str] = []
+
+    def begin(self) -> None:
+        if not self._fault.waits_for_traffic:
+            self._phases = self._stage.phases_at(self.target)
+        self._inner.begin()
+
+    def await_bite(self, timeout_s: float) -> Evidence:
+        evidence = self._inner.await_bite(timeout_s)
+        if self._fault.waits_for_traffic:
+            self._phases = self._stage.phases_at(self.target)
+        self._stage.count(self._fault.name, self._phases)
+        return evidence
