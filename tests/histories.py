@@ -12,7 +12,8 @@ event as `name=value`. The order of the lines is free; events of equal time keep
 that begin with `#` are passed over.
 
 - Values have the type of their field (scenarios/record/events.py). `step` and `id` are numbers if they look like numbers.
-  `"…"` is always text, written as in JSON. `null` is no value. A list is separated by commas: `done=A,B`; `done=` is the empty list.
+  `null` is no value. A list is separated by commas: `done=A,B`; `done=` is the empty list.
+- `"…"` is always text, written as in JSON. Actors and tasks may be written so, too.
 - `3..3.1` before an event: the actor asked at 3 s and saw the answer at 3.1 s (`asked_ns`).
 - `2..3 lab fault …` stands for the four events of a fault: it begins and bites at 2 s, is lifted and healed at 3 s.
   `2.. lab fault …` is never lifted.
@@ -30,7 +31,11 @@ import msgspec
 from scenarios.record.events import FINAL_LISTS, NS_PER_S, REQUIRED_FIELDS, Event, MalformedEvent, event_from
 from scenarios.record.history import History, Recorded
 
-_FIELDS = {field.encode_name: str(field.type) for field in msgspec.structs.fields(Event)}
+_TYPES = {field.encode_name: str(field.type) for field in msgspec.structs.fields(Event)}
+_LISTS = {name for name, kind in _TYPES.items() if "tuple" in kind}
+_NUMBERS_OR_TEXTS = {name for name, kind in _TYPES.items() if "int" in kind and "str" in kind}
+_NUMBERS = {name for name, kind in _TYPES.items() if "str" not in kind}
+"""Fields whose values are written as in JSON: numbers, true and false."""
 _TOKEN = re.compile(r'(?:[^\s"]|"(?:[^"\\]|\\.)*")+')
 _TIME = re.compile(r"(?P<first>-?\d+(\.\d+)?(e-?\d+)?)(?P<span>\.\.(?P<last>-?\d+(\.\d+)?)?)?")
 
@@ -69,6 +74,16 @@ def events(*texts: str) -> list[Event]:
     return found
 
 
+def json_lines(*texts: str) -> bytes:
+    """The content of a history file that holds these events."""
+    return b"".join(msgspec.json.encode(one) + b"\n" for one in events(*texts))
+
+
+def quoted(text: str) -> str:
+    """How a line says this text, whatever characters it holds."""
+    return json.dumps(text)
+
+
 def event(line: str) -> Event:
     """The one event of a line."""
     (one,) = events(line)
@@ -80,7 +95,7 @@ def _events_of(line: str) -> Iterator[Event]:
     instants = _TIME.fullmatch(time)
     if instants is None:
         raise ValueError(f"{time!r} is no time: write seconds, as 1.5, or from..to")
-    fields = {"actor": actor, **_fields_of(rest)}
+    fields = {"actor": _text(actor), **_fields_of(rest)}
     first_ns = _ns(instants["first"])
     last_ns = None if instants["last"] is None else _ns(instants["last"])
     if name == "fault":
@@ -98,9 +113,12 @@ def _events_of(line: str) -> Iterator[Event]:
 
 
 def _tokens_of(line: str) -> list[str]:
-    tokens: list[str] = _TOKEN.findall(line)
-    if _TOKEN.sub("", line).strip():
-        raise ValueError("a quote is not closed")
+    if '"' not in line:
+        tokens = line.split()
+    else:
+        tokens = _TOKEN.findall(line)
+        if _TOKEN.sub("", line).strip():
+            raise ValueError("a quote is not closed")
     if len(tokens) < 3:
         raise ValueError("a line holds a time, an actor and the name of an event")
     return tokens
@@ -122,8 +140,8 @@ def _fields_of(tokens: list[str]) -> dict[str, Any]:
             raise ValueError(f"{token!r} is no name=value")
         if not equals or name.startswith('"'):
             name, text = "task", token
-        if name not in _FIELDS:
-            raise ValueError(f"no event has a field {name!r}{_nearest(name, _FIELDS)}")
+        if name not in _TYPES:
+            raise ValueError(f"no event has a field {name!r}{_nearest(name, _TYPES)}")
         if name in fields:
             raise ValueError(f"{name!r} is given twice")
         fields[name] = _value(name, text)
@@ -131,19 +149,23 @@ def _fields_of(tokens: list[str]) -> dict[str, Any]:
 
 
 def _value(name: str, text: str) -> Any:
-    kind = _FIELDS[name]
-    if text.startswith('"'):
-        return json.loads(text)
     if text == "null":
         return None
-    if "tuple" in kind:
+    if text.startswith('"'):
+        return _text(text)
+    if name in _LISTS:
         return [part for part in text.split(",") if part]
-    if "str" not in kind or ("int" in kind and text.removeprefix("-").isdecimal()):
+    if name in _NUMBERS or (name in _NUMBERS_OR_TEXTS and text.isdecimal()):
         try:
             return json.loads(text)
         except ValueError as error:
-            raise ValueError(f"{name}={text} is no {kind}") from error
+            raise ValueError(f"{name}={text} is no {_TYPES[name]}") from error
     return text
+
+
+def _text(token: str) -> str:
+    """The text that a token stands for: itself, or the text between its quotes."""
+    return str(json.loads(token)) if token.startswith('"') else token
 
 
 def _ns(seconds: str) -> int:

@@ -276,10 +276,10 @@ def test_statuses_of_tasks_that_were_only_counted_are_not_called_linearizable(
 def test_a_long_journey_says_in_text_and_json_how_much_it_lacks(tmp_path: Path) -> None:
     draft = a_draft()
     for number in range(500):
-        draft.add(50 + number, "worker", "progress", task="a", percent=1)
+        draft.write(f"{50 + number} worker progress a percent=1")
     effect_twice(draft, 5)
     for number in range(500):
-        draft.add(50 + number, "worker", "progress", task=X, percent=1)
+        draft.write(f"{50 + number} worker progress {X} percent=1")
     run = a_run(tmp_path / "run", draft)
 
     text = check(run, "--witness", "a").stdout
