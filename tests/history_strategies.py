@@ -1,10 +1,8 @@
 """Histories in the making: what a well-behaved task system could have recorded, drawn by Hypothesis from a small model."""
 
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -14,21 +12,9 @@ from scenarios.record.history import History, Recorded
 from tests.histories import events
 
 END_S = 2000.0
-EXAMPLES_FACTOR = float(os.environ.get("TASKLAB_EXAMPLES_FACTOR", "1"))
-"""How many times more examples than usual the nightly run draws."""
 WINDOWS: dict[str, dict[str, object]] = {
     kind: {"kind": kind, "n": 3, "per_s": 1} for kind in ("sliding", "fixed", "bucket")
 }
-
-
-def examples(count: int) -> settings:
-    """Draw so many examples, and on a nightly run many more."""
-    return settings(
-        max_examples=round(count * EXAMPLES_FACTOR),
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow],
-        derandomize=EXAMPLES_FACTOR == 1,
-    )
 
 
 def policy_with(window: str) -> Policy:

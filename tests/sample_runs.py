@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
@@ -62,7 +63,7 @@ class Recording:
 
     def write(self, facts: RunFacts, verdicts: Mapping[str, object] | None = None) -> Path:
         by_actor: defaultdict[str, list[Event]] = defaultdict(list)
-        for event in self._in_order():
+        for event in sorted(self.events, key=attrgetter("t_ns")):
             by_actor[event.actor].append(event)
         for place, (actor, own) in enumerate(by_actor.items()):
             name = "".join(letter for letter in actor if letter.isalnum() or letter == "-")
@@ -82,12 +83,8 @@ class Recording:
                 "event": event.event,
                 "text": _WORDS[event.event].format(attempt=event.attempt, to=event.to),
             }
-            for event in self._in_order()
-            if event.task == task
+            for event in sorted((event for event in self.events if event.task == task), key=attrgetter("t_ns"))
         ]
-
-    def _in_order(self) -> list[Event]:
-        return sorted(self.events, key=lambda event: event.t_ns)
 
 
 def verdict(

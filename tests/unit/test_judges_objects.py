@@ -9,8 +9,8 @@ from scenarios.judging.linearizability.search import linearizable
 from scenarios.judging.policy import NO_POLICY
 from scenarios.judging.verdict import Ruling
 from scenarios.record.history import History
+from tests.examples import examples
 from tests.histories import history
-from tests.history_strategies import examples
 
 ACTIONS = st.tuples(
     st.sampled_from(["lease.acquired", "lease.renewed", "lease.released"]), st.sampled_from("abc"), st.integers(1, 6)
