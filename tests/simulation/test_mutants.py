@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.lookup import find_system
 from scenarios.simulated.run import simulate
 from scenarios.simulated.search.hunt import hunt, shrink_and_tell
 from scenarios.simulated.search.shrink import broken_promises
@@ -42,8 +43,12 @@ def test_a_planted_defect_is_found_and_its_story_is_short(name: str) -> None:
     assert again.digest() == told.world.digest()
 
 
-def test_there_are_twelve() -> None:
-    assert len(mutant_names()) == 12
+@pytest.mark.parametrize("name", mutant_names())
+def test_a_mutant_names_the_promises_of_the_reference_that_it_has_to_break(name: str) -> None:
+    expected = find_mutant(name).expected
+
+    assert expected
+    assert set(expected) <= find_system("reference").claims
 
 
 def test_a_line_repeats_the_break_in_a_new_process_and_leaves_a_report(tmp_path: Path) -> None:
