@@ -121,7 +121,7 @@ def test_every_kind_of_test_is_explained_and_has_a_target() -> None:
     targets = re.search(r"^KINDS = (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
     assert targets
-    assert folders | {"cases"} == set(explained)
+    assert folders | {"cases", "worlds"} == set(explained)
     assert {f"test-{folder.replace('_', '-')}" for folder in folders} == set(targets[1].split())
 
 
