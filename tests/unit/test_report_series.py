@@ -60,6 +60,10 @@ def test_an_open_task_is_one_acknowledged_and_not_yet_ended() -> None:
     assert series.unended == ("open",)
 
 
+def test_a_change_at_the_edge_of_two_intervals_counts_in_the_earlier_one() -> None:
+    assert series_of(history("0.2 client submit.ok a"), round(0.4 * NS_PER_S)).open_tasks == (0, 1, 1)
+
+
 def test_a_task_that_ends_before_its_submission_is_answered_was_never_open() -> None:
     seen = history(
         """
