@@ -1,4 +1,4 @@
-# make demo: set up and show what the lab does.  make test: set up, bring the services, run every test.
+# make demo: set up and show what the lab does.  make test: set up, bring the services, run every test.  make test-quick: while you work.
 .POSIX:
 .SUFFIXES:
 
@@ -11,7 +11,7 @@ PYTEST = $(BIN)/pytest
 # One target a kind of test: tests/README.md says what each is.
 KINDS = test-unit test-stateful test-simulation test-conformance test-services test-end-to-end test-negative test-browser test-architecture
 
-# What one runs while working: no services, no processes that take seconds to start, a tenth of the drawn examples.
+# The tests to run while working: no services, no test marked slow, a tenth of the drawn examples.
 QUICK = tests/unit tests/architecture tests/simulation/test_scheduler.py
 
 .PHONY: demo test test-quick services lint format $(KINDS) clean
