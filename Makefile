@@ -1,4 +1,4 @@
-# make demo: set up and show what the lab does.  make test: set up, bring the services, run every test.
+# make demo: set up and show what the lab does.  make test: set up, bring the services, run every test.  make test-quick: while you work.
 .POSIX:
 .SUFFIXES:
 
@@ -11,7 +11,10 @@ PYTEST = $(BIN)/pytest
 # One target a kind of test: tests/README.md says what each is.
 KINDS = test-unit test-stateful test-simulation test-conformance test-services test-end-to-end test-negative test-browser test-architecture
 
-.PHONY: demo test services lint format $(KINDS) clean
+# The tests to run while working: no services, no test marked slow, a tenth of the drawn examples.
+QUICK = tests/unit tests/architecture tests/simulation/test_scheduler.py
+
+.PHONY: demo test test-quick services lint format $(KINDS) clean
 
 demo: $(VENV)/installed
 	$(BIN)/tasklab demo
@@ -21,6 +24,9 @@ test: $(VENV)/installed-dev
 	@.ci/services $(BIN) || { test -z "$$CI" && echo "going on without: tests that need it are skipped"; }
 	$(MAKE) lint
 	$(PYTEST)
+
+test-quick: $(VENV)/installed-dev
+	TASKLAB_EXAMPLES_FACTOR=0.1 $(PYTEST) --quiet -m "not services and not browser and not slow" $(QUICK)
 
 services: $(VENV)/installed
 	.ci/services $(BIN)

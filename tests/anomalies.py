@@ -35,7 +35,7 @@ def one_lost_one_doubled(draft: Draft, at_s: float) -> Expected:
     draft.submit(at_s, X)
     draft.submit(at_s, "doubled")
     draft.succeed(at_s + 1, "doubled", "worker-x")
-    draft.add(at_s + 1.25, "worker-x", "effect", task="doubled", fence=1)
+    draft.write("1.25 worker-x effect doubled fence=1", from_s=at_s)
     _done(draft, "doubled")
     doubled = ("doubled",)
     return {
@@ -110,7 +110,7 @@ def repeat_after_anothers_crash(draft: Draft, at_s: float) -> Expected:
     at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.start(at_s + 1, X, "worker-x", 1)
-    draft.add(at_s + 1.5, "worker-y", "crash")
+    draft.write("1.5 worker-y crash", from_s=at_s)
     draft.succeed(at_s + 3, X, "worker-z", 2)
     _done(draft)
     return {Guarantee.DUPLICATES_EXPLAINED: (X,)}
@@ -120,7 +120,7 @@ def repeat_under_a_valid_lease(draft: Draft, at_s: float) -> Expected:
     """Taken over before its lease ran out (by somebody who did not take the lease)."""
     at_s += UNTROUBLED_S
     draft.submit(at_s, X)
-    draft.add(at_s + 0.9, "worker-x", "lease.acquired", resource=X, fence=1, ttl_s=30)
+    draft.write(f"0.9 worker-x lease.acquired resource={X} fence=1 ttl_s=30", from_s=at_s)
     draft.start(at_s + 1, X, "worker-x", 1)
     draft.succeed(at_s + 3, X, "worker-y", 2)
     _done(draft)
@@ -142,7 +142,7 @@ def leaves_a_final_state(draft: Draft, at_s: float) -> Expected:
 def row_overwritten(draft: Draft, at_s: float) -> Expected:
     """A move from a state that the task was no longer in."""
     _rows(draft, at_s, "ACCEPTED", "RUNNING", "SUCCEEDED")
-    draft.add(at_s + 50, "database", "state", task=X, from_="RUNNING", to="SUCCEEDED")
+    draft.write(f"50 database state {X} from=RUNNING to=SUCCEEDED", from_s=at_s)
     return {Guarantee.LEGAL_TRANSITIONS: (X,)}
 
 
@@ -165,7 +165,7 @@ def dead_too_early(draft: Draft, at_s: float) -> Expected:
     """Given up as exhausted with attempts left."""
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1)
-    draft.add(at_s + 2, "database", "dead", task=X, attempts=1, reason="exhausted")
+    draft.write(f"2 database dead {X} attempts=1 reason=exhausted", from_s=at_s)
     draft.lists["dead"].append(X)
     return {Guarantee.DEAD_LETTER_IF_EXHAUSTED: (X,)}
 
@@ -174,7 +174,7 @@ def dead_letter_missing(draft: Draft, at_s: float) -> Expected:
     """A permanent error, and no dead letter."""
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1, "permanent")
-    draft.add(at_s + 1.2, "worker-x", "effect", task=X)
+    draft.write(f"1.2 worker-x effect {X}", from_s=at_s)
     _done(draft)
     return {Guarantee.DEAD_LETTER_IF_EXHAUSTED: (X,)}
 
@@ -186,7 +186,7 @@ def dead_letter_missing_after_all_attempts(draft: Draft, at_s: float) -> Expecte
     draft.fail(at_s + 1, X, "worker-x", 1)
     draft.fail(at_s + 2.8, X, "worker-x", 2)
     draft.fail(at_s + 6.1, X, "worker-x", 3)
-    draft.add(at_s + 6.2, "worker-x", "effect", task=X)
+    draft.write(f"6.2 worker-x effect {X}", from_s=at_s)
     _done(draft)
     return {Guarantee.DEAD_LETTER_IF_EXHAUSTED: (X,)}
 
@@ -196,7 +196,7 @@ def dead_and_done(draft: Draft, at_s: float) -> Expected:
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1)
     draft.succeed(at_s + 2.8, X, "worker-x", 2)
-    draft.add(at_s + 4, "database", "dead", task=X, attempts=3, reason="poison")
+    draft.write(f"4 database dead {X} attempts=3 reason=poison", from_s=at_s)
     draft.lists["dead"].append(X)
     return {Guarantee.DEAD_LETTER_IF_EXHAUSTED: (X,)}
 
@@ -224,7 +224,7 @@ def retry_in_vain(draft: Draft, at_s: float) -> Expected:
     """Started again after a permanent failure."""
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1, "permanent")
-    draft.add(at_s + 1.5, "database", "dead", task=X, attempts=1, reason="permanent")
+    draft.write(f"1.5 database dead {X} attempts=1 reason=permanent", from_s=at_s)
     draft.fail(at_s + 3, X, "worker-x", 2, "unknown")
     draft.lists["dead"].append(X)
     return {Guarantee.RETRY_SCHEDULE: (X,)}
@@ -235,7 +235,7 @@ def too_many_retries(draft: Draft, at_s: float) -> Expected:
     draft.submit(at_s, X)
     for number, start_s in enumerate((1, 2.8, 6.1, 10), start=1):
         draft.fail(at_s + start_s, X, "worker-x", number)
-    draft.add(at_s + 11, "database", "dead", task=X, attempts=4, reason="exhausted")
+    draft.write(f"11 database dead {X} attempts=4 reason=exhausted", from_s=at_s)
     draft.lists["dead"].append(X)
     return {Guarantee.RETRY_SCHEDULE: (X,), Guarantee.POISON_BOUNDED: (X,)}
 
@@ -245,32 +245,47 @@ def poison_without_end(draft: Draft, at_s: float) -> Expected:
     draft.submit(at_s, X)
     for number in range(1, 5):
         draft.crash(at_s + 2 * number, X, f"worker-x{number}", number)
-    draft.add(at_s + 20, "database", "dead", task=X, attempts=4, reason="poison")
+    draft.write(f"20 database dead {X} attempts=4 reason=poison", from_s=at_s)
     draft.lists["dead"].append(X)
     return {Guarantee.POISON_BOUNDED: (X,)}
 
 
 def two_holders(draft: Draft, at_s: float) -> Expected:
     """A lease acquired while another's had not run out."""
-    draft.add(at_s, "leader-x", "lease.acquired", resource=X, fence=1, ttl_s=5)
-    draft.add(at_s + 3, "leader-x", "lease.renewed", resource=X, fence=1, ttl_s=5)
-    draft.add(at_s + 6, "leader-y", "lease.acquired", resource=X, fence=2, ttl_s=5)
+    draft.write(
+        f"""
+        0  leader-x  lease.acquired  resource={X}  fence=1  ttl_s=5
+        3  leader-x  lease.renewed   resource={X}  fence=1  ttl_s=5
+        6  leader-y  lease.acquired  resource={X}  fence=2  ttl_s=5
+        """,
+        from_s=at_s,
+    )
     return {Guarantee.SINGLE_HOLDER: (X,)}
 
 
 def renewed_after_it_was_lost(draft: Draft, at_s: float) -> Expected:
     """A zombie renews what another holds by now."""
-    draft.add(at_s, "leader-x", "lease.acquired", resource=X, fence=1, ttl_s=5)
-    draft.add(at_s + 6, "leader-y", "lease.acquired", resource=X, fence=2, ttl_s=5)
-    draft.add(at_s + 7, "leader-x", "lease.renewed", resource=X, fence=1, ttl_s=5)
+    draft.write(
+        f"""
+        0  leader-x  lease.acquired  resource={X}  fence=1  ttl_s=5
+        6  leader-y  lease.acquired  resource={X}  fence=2  ttl_s=5
+        7  leader-x  lease.renewed   resource={X}  fence=1  ttl_s=5
+        """,
+        from_s=at_s,
+    )
     return {Guarantee.SINGLE_HOLDER: (X,)}
 
 
 def stale_write(draft: Draft, at_s: float) -> Expected:
     """A paused holder writes late, and is let."""
-    draft.add(at_s, "leader-x", "write", resource=X, fence=1)
-    draft.add(at_s + 1, "leader-y", "write", resource=X, fence=2)
-    draft.add(at_s + 2, "leader-x", "write", resource=X, fence=1)
+    draft.write(
+        f"""
+        0  leader-x  write  resource={X}  fence=1
+        1  leader-y  write  resource={X}  fence=2
+        2  leader-x  write  resource={X}  fence=1
+        """,
+        from_s=at_s,
+    )
     return {Guarantee.FENCED_WRITES: (X,)}
 
 
@@ -278,9 +293,9 @@ def stale_effect(draft: Draft, at_s: float) -> Expected:
     """A zombie's effect of another step, after the new attempt's."""
     draft.submit(at_s, X)
     draft.start(at_s + 1, X, "worker-x", 1)
-    draft.add(at_s + 1.1, "worker-x", "crash")
+    draft.write("1.1 worker-x crash", from_s=at_s)
     draft.succeed(at_s + 3, X, "worker-y", 2)
-    draft.add(at_s + 3.5, "worker-x", "effect", task=X, step=2, fence=1)
+    draft.write(f"3.5 worker-x effect {X} step=2 fence=1", from_s=at_s)
     _done(draft)
     return {Guarantee.FENCED_WRITES: (X,)}
 
@@ -288,7 +303,7 @@ def stale_effect(draft: Draft, at_s: float) -> Expected:
 def over_the_limit(draft: Draft, at_s: float) -> Expected:
     """Four let through at once, whatever the window."""
     for part in range(4):
-        draft.add(1000.2 + part / 10, "api", "allowed", limit="tasks", user=X)
+        draft.write(f"{1000.2 + part / 10} api allowed limit=tasks user={X}")
     return {Guarantee.RATE_LIMIT_RESPECTED: (X,)}
 
 
@@ -305,24 +320,28 @@ def progress_goes_back(draft: Draft, at_s: float) -> Expected:
 def status_goes_back(draft: Draft, at_s: float) -> Expected:
     """Succeeded, then running again."""
     _succeeded_with_rows(draft, at_s)
-    draft.add(at_s + 3, "reader", "status", task=X, state="SUCCEEDED")
-    draft.add(at_s + 4, "reader", "status", task=X, state="RUNNING")
+    draft.write(f"3 reader status {X} state=SUCCEEDED", f"4 reader status {X} state=RUNNING", from_s=at_s)
     return {Guarantee.STATUS_TRUTHFUL: (X,)}
 
 
 def status_contradicted(draft: Draft, at_s: float) -> Expected:
     """A client read that it was cancelled, and the account says done."""
     _succeeded_with_rows(draft, at_s)
-    draft.add(at_s + 3, "reader", "status", task=X, state="CANCELLED")
+    draft.write(f"3 reader status {X} state=CANCELLED", from_s=at_s)
     return {Guarantee.STATUS_TRUTHFUL: (X,)}
 
 
 def status_ahead_of_its_row(draft: Draft, at_s: float) -> Expected:
     """Read as succeeded before the row that made it so."""
     draft.submit(at_s, X, "fail")
-    draft.add(at_s + 1, "reader", "status", task=X, state="EXPIRED")
-    for number, (before, after) in enumerate(((None, "ACCEPTED"), ("ACCEPTED", "EXPIRED"))):
-        draft.add(at_s + 2 + number, "database", "state", task=X, from_=before, to=after)
+    draft.write(
+        f"""
+        1  reader    status  {X}  state=EXPIRED
+        2  database  state   {X}  to=ACCEPTED
+        3  database  state   {X}  from=ACCEPTED  to=EXPIRED
+        """,
+        from_s=at_s,
+    )
     draft.lists["expired"].append(X)
     return {Guarantee.STATUS_TRUTHFUL: (X,)}
 
@@ -344,8 +363,7 @@ def row_without_message(draft: Draft, at_s: float) -> Expected:
 
 def message_without_row(draft: Draft, at_s: float) -> Expected:
     """It ran, and its transaction had been rolled back."""
-    draft.add(at_s, "client", "submit.invoke", task=X)
-    draft.add(at_s + 0.1, "client", "submit.info", task=X)
+    draft.write(f"0 client submit.invoke {X}", f"0.1 client submit.info {X}", from_s=at_s)
     draft.succeed(at_s + 1, X, "worker-x")
     _done(draft)
     return {Guarantee.OUTBOX_ATOMIC: (X,)}
@@ -373,7 +391,7 @@ def one_key_two_effects(draft: Draft, at_s: float) -> Expected:
 def starts_after_cancellation(draft: Draft, at_s: float) -> Expected:
     """Withdrawn with a promise, and started."""
     draft.submit(at_s, X)
-    draft.add(at_s + 0.5, "client", "cancel.ok", task=X)
+    draft.write(f"0.5 client cancel.ok {X}", from_s=at_s)
     draft.succeed(at_s + 1, X, "worker-x")
     draft.lists["cancelled"].append(X)
     return {Guarantee.CANCEL_HONOURED: (X,)}
@@ -391,9 +409,9 @@ def starts_in_a_pause(draft: Draft, at_s: float) -> Expected:
     """Started past the grace of a pause."""
     at_s += UNTROUBLED_S
     draft.submit(at_s, X)
-    draft.add(at_s + 1, "admin", "pause.ok")
+    draft.write("1 admin pause.ok", from_s=at_s)
     draft.succeed(at_s + 3, X, "worker-x")
-    draft.add(at_s + 9, "admin", "resume.ok")
+    draft.write("9 admin resume.ok", from_s=at_s)
     _done(draft)
     return {Guarantee.PAUSE_HONOURED: (X,)}
 
@@ -457,7 +475,7 @@ def slow_to_recover(draft: Draft, at_s: float) -> Expected:
 
 def secret_in_a_log(draft: Draft, at_s: float) -> Expected:
     """What was planted in a payload came up in a log."""
-    draft.add(at_s, "lab", "secret.found", target="worker.log", task=X)
+    draft.write(f"0 lab secret.found {X} target=worker.log", from_s=at_s)
     return {Guarantee.NOTHING_LEAKED: (X,)}
 
 

@@ -9,10 +9,11 @@ from hypothesis import settings
 
 from chaos.binaries import inventory
 from chaos.environments.local import LocalEnvironment
+from tests.examples import FACTOR
 from tests.leftovers import find_leftovers
 
-# The same examples in every run, and none that fails because the machine was busy.
-settings.register_profile("tests", derandomize=True, deadline=None)
+# The same examples in every run, and no example that fails because the machine was busy.
+settings.register_profile("tests", max_examples=max(1, round(100 * min(FACTOR, 1))), derandomize=True, deadline=None)
 settings.load_profile("tests")
 
 

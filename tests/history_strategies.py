@@ -1,32 +1,20 @@
 """Histories in the making: what a well-behaved task system could have recorded, drawn by Hypothesis from a small model."""
 
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from scenarios.judging.policy import Policy
 from scenarios.record.events import FINAL_LISTS, NS_PER_S, Event
 from scenarios.record.history import History, Recorded
+from tests.histories import events
 
 END_S = 2000.0
-EXAMPLES_FACTOR = float(os.environ.get("TASKLAB_EXAMPLES_FACTOR", "1"))
-"""How many times more examples than usual the nightly run draws."""
 WINDOWS: dict[str, dict[str, object]] = {
     kind: {"kind": kind, "n": 3, "per_s": 1} for kind in ("sliding", "fixed", "bucket")
 }
-
-
-def examples(count: int) -> settings:
-    """Draw so many examples, and on a nightly run many more."""
-    return settings(
-        max_examples=round(count * EXAMPLES_FACTOR),
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow],
-        derandomize=EXAMPLES_FACTOR == 1,
-    )
 
 
 def policy_with(window: str) -> Policy:
@@ -62,6 +50,13 @@ class Draft:
         """One event."""
         instant = round(at_s * NS_PER_S) + len(self.events)
         self.events.append(Event(event=event, actor=actor, t_ns=instant, **fields))
+
+    def write(self, *texts: str, from_s: float = 0) -> None:
+        """The events of these lines, in the notation of tests/histories.py; their times count from `from_s`."""
+        from_ns = round(from_s * NS_PER_S)
+        for event in events(*texts):
+            asked_ns = None if event.asked_ns is None else from_ns + event.asked_ns
+            self.events.append(replace(event, t_ns=from_ns + event.t_ns + len(self.events), asked_ns=asked_ns))
 
     def all_events(self) -> list[Event]:
         """The events with the account at the end, in the order of time."""
@@ -366,29 +361,32 @@ class _Runner:
 
 def _lock(draft: Draft) -> None:
     """A lock that is renewed, handed over, run out and fenced."""
-    draft.add(10, "leader-1", "lease.acquired", resource="lock:sweep", fence=1, ttl_s=5)
-    draft.add(14, "leader-1", "lease.renewed", resource="lock:sweep", fence=1, ttl_s=5)
-    draft.add(15, "leader-1", "write", resource="swept", fence=1)
-    draft.add(18, "leader-1", "lease.released", resource="lock:sweep", fence=1)
-    draft.add(18.5, "leader-2", "lease.acquired", resource="lock:sweep", fence=2, ttl_s=5)
-    draft.add(19, "leader-2", "write", resource="swept", fence=2)
-    draft.add(24, "leader-1", "lease.acquired", resource="lock:sweep", fence=3, ttl_s=5)
-    draft.add(25, "leader-1", "write", resource="swept", fence=3)
-    draft.add(26, "leader-2", "write.rejected", resource="swept", fence=2)
+    draft.write(
+        """
+        10    leader-1  lease.acquired  resource=lock:sweep  fence=1  ttl_s=5
+        14    leader-1  lease.renewed   resource=lock:sweep  fence=1  ttl_s=5
+        15    leader-1  write           resource=swept       fence=1
+        18    leader-1  lease.released  resource=lock:sweep  fence=1
+        18.5  leader-2  lease.acquired  resource=lock:sweep  fence=2  ttl_s=5
+        19    leader-2  write           resource=swept       fence=2
+        24    leader-1  lease.acquired  resource=lock:sweep  fence=3  ttl_s=5
+        25    leader-1  write           resource=swept       fence=3
+        26    leader-2  write.rejected  resource=swept       fence=2
+        """
+    )
 
 
 def _limit(draft: Draft) -> None:
     """A limiter that lets through what every kind of window allows."""
     for burst in range(3):
         for part in range(3):
-            draft.add(2 * burst + part / 10, "api", "allowed", limit="tasks", user="user")
-        draft.add(2 * burst + 0.4, "api", "denied", limit="tasks", user="user")
+            draft.write(f"{2 * burst + part / 10} api allowed limit=tasks user=user")
+        draft.write(f"{2 * burst + 0.4} api denied limit=tasks user=user")
 
 
 def _pause(draft: Draft) -> None:
     """A pause in which only what had been claimed before still starts."""
-    draft.add(300, "admin", "pause.ok")
-    draft.add(310, "admin", "resume.ok")
+    draft.write("300 admin pause.ok", "310 admin resume.ok")
     for number, at_s in enumerate((300.5, 310.5)):
         task = f"around-pause-{number}"
         draft.submit(299, task)
@@ -410,7 +408,7 @@ def _late_for_a_reason(draft: Draft) -> None:
 
 def _secrets(draft: Draft) -> None:
     """A search that finds nothing."""
-    draft.add(600, "lab", "secret.sought", target="logs")
+    draft.write("600 lab secret.sought target=logs")
 
 
 PARTS = {

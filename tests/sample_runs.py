@@ -1,16 +1,17 @@
-"""Run directories as the lab leaves them, made up: for tests of the report that need a run and not a world to run it in."""
+"""Run directories as the lab leaves them, with made-up runs: for tests of the report, which need a run and no world to run it in."""
 
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
 
-from scenarios.contract.tasklab_probe import Recorder
-from scenarios.record.history import NS_PER_S
+from scenarios.record.history import NS_PER_S, Event
 from scenarios.record.run_facts import FaultRecord, RunFacts, Turn
 from scenarios.stored.rundir import VERDICTS_FILE, RunDirectory
+from tests.histories import events, quoted
 
 CLAIMS = (
     "no_lost_task",
@@ -49,42 +50,40 @@ _WORDS = {
 
 
 class Recording:
-    """Events in any order; written as each process would have, one file an actor, in the order of their time."""
+    """A run directory in the making: events in any order, written one file an actor, each in the order of its times."""
 
     def __init__(self, path: Path) -> None:
         self.directory = RunDirectory(path)
         self.directory.create()
-        self.lines: list[dict[str, object]] = []
+        self.events: list[Event] = []
 
-    def add(self, at_s: float, actor: str, event: str, **fields: object) -> None:
-        self.lines.append({"t_ns": round(at_s * NS_PER_S), "actor": actor, "event": event, **fields})
+    def add(self, *texts: str) -> None:
+        """The events of these lines, in the notation of tests/histories.py."""
+        self.events.extend(events(*texts))
 
     def write(self, facts: RunFacts, verdicts: Mapping[str, object] | None = None) -> Path:
-        by_actor: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
-        for line in sorted(self.lines, key=lambda line: int(str(line["t_ns"]))):
-            by_actor[str(line["actor"])].append(line)
-        for place, (actor, lines) in enumerate(by_actor.items()):
-            file = "".join(letter for letter in actor if letter.isalnum() or letter == "-")
-            recorder = Recorder(str(self.directory.path / f"history.{file}.{4100 + place}.jsonl"), actor, 0)
-            for line in lines:
-                recorder.append(line)
-            recorder.close()
+        by_actor: defaultdict[str, list[Event]] = defaultdict(list)
+        for event in sorted(self.events, key=attrgetter("t_ns")):
+            by_actor[event.actor].append(event)
+        for place, (actor, own) in enumerate(by_actor.items()):
+            name = "".join(letter for letter in actor if letter.isalnum() or letter == "-")
+            file = self.directory.path / f"history.{name}.{4100 + place}.jsonl"
+            file.write_bytes(b"".join(msgspec.json.encode(event) + b"\n" for event in own))
         self.directory.write_facts(facts)
         if verdicts is not None:
             (self.directory.path / VERDICTS_FILE).write_bytes(msgspec.json.encode(verdicts))
         return self.directory.path
 
     def journey(self, task: str) -> list[dict[str, object]]:
-        own = sorted((line for line in self.lines if line.get("task") == task), key=lambda line: int(str(line["t_ns"])))
         return [
             {
-                "t_ns": line["t_ns"],
-                "actor": line["actor"],
-                "lane": _LANES[str(line["event"]).split(".")[0]],
-                "event": line["event"],
-                "text": _WORDS[str(line["event"])].format(**line),
+                "t_ns": event.t_ns,
+                "actor": event.actor,
+                "lane": _LANES[event.event.split(".")[0]],
+                "event": event.event,
+                "text": _WORDS[event.event].format(attempt=event.attempt, to=event.to),
             }
-            for line in own
+            for event in sorted((event for event in self.events if event.task == task), key=attrgetter("t_ns"))
         ]
 
 
@@ -160,14 +159,13 @@ def held(path: Path, *, scenario: str = "broker_killed", tasks: int = 240, seed:
         elif BEGUN_S - 0.12 <= starts_s < BEGUN_S:
             repeated.append(task)
             _attempt(recording, chance, starts_s, task, 1, ack="ack.info")
-            recording.add(HEALED_S + 0.2 + len(repeated) * 0.02, "worker-2", "attempt.start", task=task, attempt=2)
-            recording.add(HEALED_S + 0.23 + len(repeated) * 0.02, "outside", "effect.rejected", task=task, attempt=2)
+            again_s = HEALED_S + 0.2 + len(repeated) * 0.02
+            recording.add(f"{again_s} worker-2 attempt.start {task} attempt=2")
+            recording.add(f"{again_s + 0.03} outside effect.rejected {task} attempt=2")
             continue
         _attempt(recording, chance, starts_s, task, 1)
     _faults(recording)
-    recording.add(
-        FINAL_S, "lab", "final", healed=True, caught_up=True, done=names, dead=[], cancelled=[], expired=[], pending=[]
-    )
+    recording.add(f"{FINAL_S} lab final done={','.join(names)}")
     verdicts = {name: verdict("held", f"{tasks} tasks were judged.", tasks=tasks) for name in CLAIMS}
     verdicts["duplicates_explained"] = verdict("held", "Every repeated attempt has its cause.", repeated=len(repeated))
     verdicts["recovers_in_time"] = verdict("held", "Caught up 1.6 s after healing.", caught_up_s=1.612, budget_s=20.0)
@@ -199,7 +197,7 @@ def broken(path: Path, *, scenario: str = "broker_killed", tasks: int = 240, see
     lost = [stuck.pop(3)]
     _faults(recording)
     done = [task for task in names if task not in stuck and task not in lost]
-    recording.add(FINAL_S, "lab", "final", healed=True, caught_up=True, done=done, pending=stuck)
+    recording.add(f"{FINAL_S} lab final done={','.join(done)} pending={','.join(stuck)}")
     verdicts = {name: verdict("held", f"{tasks} tasks were judged.", tasks=tasks) for name in CLAIMS[:5]}
     verdicts["no_stuck_task"] = verdict(
         "broken",
@@ -235,8 +233,8 @@ def undecided(path: Path, *, scenario: str = "broker_killed") -> Path:
     for place, task in enumerate(names):
         _submit(recording, chance, 0.4 + place * 0.1, task)
         _attempt(recording, chance, 0.43 + place * 0.1, task, 1)
-    recording.add(BEGUN_S, "lab", "fault.begin", fault="service_killed", target="rabbitmq")
-    recording.add(9.0, "lab", "final", healed=True, caught_up=True, done=names)
+    recording.add(f"{BEGUN_S} lab fault.begin fault=service_killed target=rabbitmq")
+    recording.add(f"9 lab final done={','.join(names)}")
     problem = "fault service_killed on rabbitmq did not bite: it still answers after 5 s"
     missed = strike(
         bit_ns=None, ended_ns=round(9.0 * NS_PER_S), healed_ns=None, evidence="", problem="it still answers after 5 s"
@@ -257,8 +255,8 @@ def unfinished(path: Path, *, scenario: str = "broker_killed") -> Path:
         _submit(recording, chance, at_s, task)
         if at_s < BEGUN_S - 0.1:
             _attempt(recording, chance, at_s + 0.03, task, 1)
-    recording.add(BEGUN_S, "lab", "fault.begin", fault="service_killed", target="rabbitmq")
-    recording.add(BIT_S, "lab", "fault.bit", fault="service_killed", target="rabbitmq")
+    recording.add(f"{BEGUN_S} lab fault.begin fault=service_killed target=rabbitmq")
+    recording.add(f"{BIT_S} lab fault.bit fault=service_killed target=rabbitmq")
     planned = strike(begun_ns=None, bit_ns=None, ended_ns=None, healed_ns=None, evidence="")
     facts = facts_of("reference", scenario, strikes=[planned], finished=False, took_s=None, phases_ns={"storm": 0})
     written = recording.write(facts)
@@ -278,9 +276,11 @@ def hostile(path: Path) -> Path:
     recording = Recording(path)
     tasks = [f"{HOSTILE} {n}" for n in range(3)] + [HOSTILE_LINK]
     for place, task in enumerate(tasks):
-        recording.add(0.5 + place, HOSTILE, "submit.invoke", task=task)
-        recording.add(0.6 + place, HOSTILE, "submit.ok", task=task, detail=HOSTILE)
-        recording.add(0.9 + place, "outside", "effect", task=task)
+        recording.add(
+            f"{0.5 + place} {quoted(HOSTILE)} submit.invoke {quoted(task)}",
+            f"{0.6 + place} {quoted(HOSTILE)} submit.ok {quoted(task)} detail={quoted(HOSTILE)}",
+            f"{0.9 + place} outside effect {quoted(task)}",
+        )
     moments = [
         {"t_ns": 500_000_000, "actor": HOSTILE, "lane": HOSTILE, "event": HOSTILE, "text": HOSTILE},
         {"t_ns": 900_000_000, "actor": HOSTILE_LINK, "lane": "outside", "event": "effect", "text": HOSTILE_LINK},
@@ -326,10 +326,9 @@ def large(path: Path, *, tasks: int = 20_000) -> Path:
     names = [f"task-{n:06d}" for n in range(tasks)]
     for place, task in enumerate(names):
         at_s = place * 3600 / tasks
-        recording.add(at_s, "client", "submit.invoke", task=task)
-        recording.add(at_s + 0.005, "client", "submit.ok", task=task)
+        recording.add(f"{at_s} client submit.invoke {task}", f"{at_s + 0.005} client submit.ok {task}")
         _attempt(recording, chance, at_s + chance.expovariate(4), task, 1, audited=False)
-    recording.add(3620.0, "lab", "final", healed=True, caught_up=True, done=names)
+    recording.add(f"3620 lab final done={','.join(names)}")
     verdicts = {name: verdict("held") for name in CLAIMS}
     return recording.write(facts_of("reference"), judgement(verdicts, account(tasks, done=tasks), exit_code=0))
 
@@ -352,9 +351,11 @@ def judgement(verdicts: Mapping[str, object], balance: Mapping[str, object], **m
 
 
 def _submit(recording: Recording, chance: random.Random, at_s: float, task: str) -> None:
-    recording.add(at_s, "client", "submit.invoke", task=task)
-    recording.add(at_s + 0.003, "database", "state", task=task, to="ACCEPTED")
-    recording.add(at_s + chance.uniform(0.005, 0.009), "client", "submit.ok", task=task)
+    recording.add(
+        f"{at_s} client submit.invoke {task}",
+        f"{at_s + 0.003} database state {task} to=ACCEPTED",
+        f"{at_s + chance.uniform(0.005, 0.009)} client submit.ok {task}",
+    )
 
 
 def _attempt(
@@ -369,17 +370,21 @@ def _attempt(
 ) -> None:
     worker = f"worker-{chance.randint(1, 2)}"
     works_s = chance.uniform(0.015, 0.03)
+    ends_s = at_s + works_s
+    recording.add(
+        f"{at_s + 0.001} {worker} attempt.start {task} attempt={attempt}",
+        f"{ends_s} outside effect {task} attempt={attempt}",
+        f"{ends_s + 0.001} {worker} attempt.ok {task} attempt={attempt}",
+    )
     if audited:
-        recording.add(at_s, "database", "state", task=task, to="RUNNING")
-    recording.add(at_s + 0.001, worker, "attempt.start", task=task, attempt=attempt)
-    recording.add(at_s + works_s, "outside", "effect", task=task, attempt=attempt)
-    recording.add(at_s + works_s + 0.001, worker, "attempt.ok", task=task, attempt=attempt)
-    if audited:
-        recording.add(at_s + works_s + 0.004, "database", "state", task=task, to="SUCCEEDED")
-        recording.add(at_s + works_s + 0.005, worker, "ack.invoke", task=task, attempt=attempt)
-        recording.add(at_s + works_s + 0.006, worker, ack, task=task, attempt=attempt)
+        recording.add(
+            f"{at_s} database state {task} to=RUNNING",
+            f"{ends_s + 0.004} database state {task} to=SUCCEEDED",
+            f"{ends_s + 0.005} {worker} ack.invoke {task} attempt={attempt}",
+            f"{ends_s + 0.006} {worker} {ack} {task} attempt={attempt}",
+        )
 
 
 def _faults(recording: Recording) -> None:
     for at_s, name in ((BEGUN_S, "begin"), (BIT_S, "bit"), (ENDED_S, "end"), (HEALED_S, "healed")):
-        recording.add(at_s, "lab", f"fault.{name}", fault="service_killed", target="rabbitmq")
+        recording.add(f"{at_s} lab fault.{name} fault=service_killed target=rabbitmq")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.lookup import mutant_names
+from scenarios.lookup import find_system, mutant_names
 from scenarios.simulated.run import simulate
 from scenarios.simulated.search.hunt import hunt, shrink_and_tell
 from scenarios.simulated.search.shrink import broken_promises
@@ -41,6 +41,14 @@ def test_a_planted_defect_is_found_and_its_story_is_short(name: str) -> None:
     assert len(told.turns) <= STEPS_MAX
     assert catch.promise in broken_promises(again)
     assert again.digest() == told.world.digest()
+
+
+@pytest.mark.parametrize("name", mutant_names())
+def test_a_mutant_names_the_promises_of_the_reference_that_it_has_to_break(name: str) -> None:
+    expected = find_mutant(name).expected
+
+    assert expected
+    assert set(expected) <= find_system("reference").claims
 
 
 def test_a_line_repeats_the_break_in_a_new_process_and_leaves_a_report(tmp_path: Path) -> None:

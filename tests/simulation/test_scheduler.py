@@ -1,49 +1,13 @@
 """Fibers on a virtual clock."""
 
-from collections.abc import Callable
-
 import pytest
 
-from chaos.simulation.kernel.scheduler import Died, Fiber, Life, Scheduler, Waiters, WorldStuck
-
-
-class World:
-    """A scheduler with one process in it, and a log of what happened when."""
-
-    def __init__(self) -> None:
-        self.scheduler = Scheduler()
-        self.broken: list[str] = []
-        self.life = self.new_life()
-        self.log: list[tuple[int, str]] = []
-
-    def new_life(self) -> Life:
-        return self.scheduler.live(Life("process", self._on_broken))
-
-    def spawn(self, name: str, *steps: Callable[[], object]) -> None:
-        def body() -> None:
-            for step in steps:
-                step()
-
-        self.scheduler.spawn(name, self.life, body)
-
-    def say(self, word: str) -> Callable[[], None]:
-        return lambda: self.log.append((self.scheduler.now_ns, word))
-
-    def rest(self, duration_ns: int) -> Callable[[], None]:
-        return lambda: self.scheduler.rest(duration_ns)
-
-    def run(self, until_ns: int = 1000) -> list[tuple[int, str]]:
-        self.scheduler.at(until_ns, self.scheduler.end)
-        self.scheduler.run()
-        self.scheduler.close()
-        return self.log
-
-    def _on_broken(self, fiber: Fiber, error: Exception) -> None:
-        self.broken.append(f"{fiber.name}: {error}")
+from chaos.simulation.kernel.scheduler import Died, Life, Scheduler, Waiters, WorldStuck
+from tests.worlds.fibers import FiberWorld
 
 
 def test_fibers_run_in_the_order_of_the_virtual_clock() -> None:
-    world = World()
+    world = FiberWorld()
     world.spawn("slow", world.rest(20), world.say("slow"))
     world.spawn("fast", world.rest(10), world.say("fast"), world.rest(30), world.say("fast again"))
 
@@ -51,7 +15,7 @@ def test_fibers_run_in_the_order_of_the_virtual_clock() -> None:
 
 
 def test_what_is_due_at_the_same_instant_runs_in_the_order_in_which_it_was_asked_for() -> None:
-    world = World()
+    world = FiberWorld()
     for name in "abc":
         world.spawn(name, world.rest(10), world.say(name), world.rest(10), world.say(name))
 
@@ -59,7 +23,7 @@ def test_what_is_due_at_the_same_instant_runs_in_the_order_in_which_it_was_asked
 
 
 def test_a_waiter_is_told_whether_it_was_woken_or_its_time_was_over() -> None:
-    world, news = World(), Waiters()
+    world, news = FiberWorld(), Waiters()
     heard: list[bool] = []
     world.spawn("patient", lambda: heard.append(world.scheduler.wait(news, 100)), world.say("woken"))
     world.spawn("hasty", lambda: heard.append(world.scheduler.wait(news, 10)), world.say("gave up"))
@@ -71,7 +35,7 @@ def test_a_waiter_is_told_whether_it_was_woken_or_its_time_was_over() -> None:
 
 
 def test_a_killed_process_runs_its_finally_blocks_and_every_call_in_them_raises_again() -> None:
-    world = World()
+    world = FiberWorld()
     refused: list[str] = []
 
     def work() -> None:
@@ -94,7 +58,7 @@ def test_a_killed_process_runs_its_finally_blocks_and_every_call_in_them_raises_
 
 
 def test_a_process_that_kills_itself_stops_at_its_next_call() -> None:
-    world = World()
+    world = FiberWorld()
     world.spawn(
         "worker", world.say("before"), lambda: world.scheduler.kill(world.life), world.rest(0), world.say("after")
     )
@@ -103,7 +67,7 @@ def test_a_process_that_kills_itself_stops_at_its_next_call() -> None:
 
 
 def test_a_paused_process_stands_still_and_goes_on_with_what_became_due() -> None:
-    world = World()
+    world = FiberWorld()
     world.spawn("worker", world.rest(10), world.say("first"), world.rest(10), world.say("second"))
     world.scheduler.at(5, lambda: world.scheduler.pause(world.life))
     world.scheduler.at(100, lambda: world.scheduler.resume(world.life))
@@ -112,7 +76,7 @@ def test_a_paused_process_stands_still_and_goes_on_with_what_became_due() -> Non
 
 
 def test_a_process_that_pauses_itself_stands_still_at_its_next_call_although_nothing_else_is_due() -> None:
-    world = World()
+    world = FiberWorld()
     world.scheduler.at(100, lambda: world.scheduler.resume(world.life))
     world.spawn("worker", lambda: world.scheduler.pause(world.life), world.rest(0), world.say("back"))
 
@@ -120,7 +84,7 @@ def test_a_process_that_pauses_itself_stands_still_at_its_next_call_although_not
 
 
 def test_an_error_in_a_fiber_is_told_to_its_process_and_stops_nobody_else() -> None:
-    world = World()
+    world = FiberWorld()
 
     def fail() -> None:
         raise ValueError("oh")
@@ -133,7 +97,7 @@ def test_an_error_in_a_fiber_is_told_to_its_process_and_stops_nobody_else() -> N
 
 
 def test_a_world_in_which_nothing_can_happen_any_more_is_stuck() -> None:
-    world = World()
+    world = FiberWorld()
     world.spawn("waits for ever", lambda: world.scheduler.wait([]))
 
     with pytest.raises(WorldStuck, match="nothing is left"):
@@ -159,7 +123,7 @@ def test_a_world_that_goes_round_in_circles_is_stuck() -> None:
 
 
 def test_a_thousand_fibers_do_not_exhaust_the_recursion_limit() -> None:
-    world = World()
+    world = FiberWorld()
     for _ in range(1000):
         world.spawn("one of many", world.rest(10), world.rest(10), world.say("done"))
 

@@ -7,7 +7,7 @@ from hypothesis.strategies import booleans, integers, sampled_from
 from reference_impl.attempt import Attempt
 from reference_impl.errors import PermanentFailure, TransientFailure
 from scenarios.judging.verdict import Ruling
-from tests.stateful.embedded_world import SETTINGS, Crash, EmbeddedWorld
+from tests.worlds.embedded import SETTINGS, Crash, EmbeddedWorld
 
 TASKS_MAX = 6
 CALM_ROUNDS_MAX = 60

@@ -205,12 +205,20 @@ def test_what_was_held_without_being_tested_stands_apart(tmp_path: Path) -> None
     assert "held (not exercised, so no evidence): pause_honoured" in check(run).stdout
 
 
-def test_the_judged_cases_show_no_difference() -> None:
-    ours = check(CASES / "task-histories.json", "--cases")
-    jepsens = check(CASES / "jepsen-queue-cases.json", "--cases", "--format", "jepsen")
+def count_of(file: Path) -> int:
+    """The number of cases in a file: a list, or an object with the list."""
+    content = json.loads(file.read_text())
+    return len(content["cases"] if isinstance(content, dict) else content)
 
-    assert (ours.exit_code, ours.stdout.splitlines()[-1]) == (0, "46 cases, 0 differences")
-    assert (jepsens.exit_code, jepsens.stdout.splitlines()[-1]) == (0, "14 cases, 0 differences")
+
+def test_the_judged_cases_show_no_difference() -> None:
+    ours_file, jepsens_file = CASES / "task-histories.json", CASES / "jepsen-queue-cases.json"
+
+    ours = check(ours_file, "--cases")
+    jepsens = check(jepsens_file, "--cases", "--format", "jepsen")
+
+    assert (ours.exit_code, ours.stdout.splitlines()[-1]) == (0, f"{count_of(ours_file)} cases, 0 differences")
+    assert (jepsens.exit_code, jepsens.stdout.splitlines()[-1]) == (0, f"{count_of(jepsens_file)} cases, 0 differences")
 
 
 def test_a_case_that_comes_out_otherwise_is_printed_and_exits_with_1(tmp_path: Path) -> None:
@@ -276,10 +284,10 @@ def test_statuses_of_tasks_that_were_only_counted_are_not_called_linearizable(
 def test_a_long_journey_says_in_text_and_json_how_much_it_lacks(tmp_path: Path) -> None:
     draft = a_draft()
     for number in range(500):
-        draft.add(50 + number, "worker", "progress", task="a", percent=1)
+        draft.write(f"{50 + number} worker progress a percent=1")
     effect_twice(draft, 5)
     for number in range(500):
-        draft.add(50 + number, "worker", "progress", task=X, percent=1)
+        draft.write(f"{50 + number} worker progress {X} percent=1")
     run = a_run(tmp_path / "run", draft)
 
     text = check(run, "--witness", "a").stdout
@@ -335,5 +343,5 @@ def test_what_is_no_history_exits_with_3_and_names_the_first_lines_and_how_many_
     assert result.stdout.splitlines() == [
         *(f"malformed: passwd:{line}: {why}" for line in (1, 2, 3)),
         "malformed: and 25 more places",
-        f"verdict: unknown, all 26 promises: the history is malformed: passwd:1: {why} (and 27 more)",
+        f"verdict: unknown, all {len(Guarantee)} promises: the history is malformed: passwd:1: {why} (and 27 more)",
     ]

@@ -15,7 +15,8 @@ from scenarios.record.events import Event
 from scenarios.stored.large.prefilter import sieve
 from scenarios.stored.reading import read_files
 from tests.anomalies import AUDITED_KINDS, KINDS, planted
-from tests.history_strategies import Draft, Life, examples, legal_drafts, live
+from tests.examples import examples
+from tests.history_strategies import Draft, Life, legal_drafts, live
 
 KIND = st.sampled_from([None, *KINDS])
 

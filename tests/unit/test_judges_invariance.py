@@ -16,7 +16,8 @@ from scenarios.record.events import FINAL_LISTS, NS_PER_S, Event
 from scenarios.record.history import History, Recorded
 from scenarios.stored.reading import read_files
 from tests.anomalies import KINDS, planted
-from tests.history_strategies import Draft, Life, examples, legal_drafts, live
+from tests.examples import examples
+from tests.history_strategies import Draft, Life, legal_drafts, live
 
 
 @st.composite

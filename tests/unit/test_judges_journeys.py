@@ -40,7 +40,7 @@ def test_nothing_is_told_of_somebody_unknown() -> None:
 def test_a_journey_without_end_keeps_its_beginning_and_its_end_and_says_what_it_lacks() -> None:
     draft = a_draft()
     for number in range(500):
-        draft.add(50 + number, "worker", "progress", task="a", percent=1)
+        draft.write(f"{50 + number} worker progress a percent=1")
 
     whole = journey(draft.recorded().history, "a")
 
@@ -51,7 +51,7 @@ def test_a_journey_without_end_keeps_its_beginning_and_its_end_and_says_what_it_
 
 def test_the_shortest_story_of_two_effects_is_the_two_effects() -> None:
     draft = a_draft()
-    draft.add(20, "worker-x", "effect", task="a", step=1)
+    draft.write("20 worker-x effect a step=1")
 
     steps = shortest_story(draft.recorded().history, Guarantee.EFFECT_AT_MOST_ONCE, "a", NO_POLICY).steps
 
@@ -61,8 +61,7 @@ def test_the_shortest_story_of_two_effects_is_the_two_effects() -> None:
 
 def test_no_release_is_left_out_of_the_story_of_a_lease() -> None:
     draft = Draft()
-    draft.add(0, "first", "lease.acquired", resource=X, ttl_s=50)
-    draft.add(1, "first", "lease.released", resource=X)
+    draft.write(f"0 first lease.acquired resource={X} ttl_s=50", f"1 first lease.released resource={X}")
     two_holders(draft, 2)
 
     steps = shortest_story(draft.recorded().history, Guarantee.SINGLE_HOLDER, X, NO_POLICY).steps

@@ -11,7 +11,7 @@ from scenarios.judging.jepsen.calls import MODELS, calls_of
 from scenarios.judging.jepsen.operations import MalformedHistory, operations_from
 from scenarios.judging.linearizability.search import FOREVER, Call, Model, linearizable
 from scenarios.judging.verdict import Ruling
-from tests.history_strategies import examples
+from tests.examples import examples
 
 VALUES = st.integers(0, 2)
 ASKED = {

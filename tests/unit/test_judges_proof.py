@@ -9,7 +9,8 @@ from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import judge
 from scenarios.judging.verdict import Ruling
 from tests.anomalies import AUDITED_KINDS, KINDS, Plant, planted
-from tests.history_strategies import Draft, examples, legal_drafts
+from tests.examples import examples
+from tests.history_strategies import Draft, legal_drafts
 
 THOROUGHLY = examples(200)
 

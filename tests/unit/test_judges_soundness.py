@@ -1,39 +1,33 @@
 """What makes the record of a run of the lab's own unbelievable: then nothing in it is held."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace as changed
 
 from scenarios.judging.assumptions import doubts_of_history, doubts_of_run
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import judge
 from scenarios.judging.policy import NO_POLICY
 from scenarios.judging.verdict import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, Ruling
-from scenarios.record.history import NS_PER_S, History, Recorded, event_from
+from scenarios.record.history import NS_PER_S, Recorded
 from scenarios.record.run_facts import FaultRecord, RunFacts
 from scenarios.stored.judge import judge_run
 from scenarios.stored.rundir import RunDirectory
+from tests.histories import history, json_lines, recorded
 
-SOUND: list[dict[str, Any]] = [
-    {"t_s": 1.0, "actor": "client", "event": "submit.invoke", "task": "a"},
-    {"t_s": 1.1, "actor": "client", "event": "submit.ok", "task": "a"},
-    {"t_s": 2.0, "actor": "worker", "event": "attempt.start", "task": "a", "attempt": 1},
-    {"t_s": 2.1, "actor": "outside", "event": "effect", "task": "a", "attempt": 1},
-    {"t_s": 2.2, "actor": "worker", "event": "attempt.ok", "task": "a", "attempt": 1},
-    {"t_s": 9.0, "actor": "lab", "event": "final", "healed": True, "caught_up": True, "done": ["a"]},
-]
+SUBMITTED = """
+    1.0  client    submit.invoke  a
+    1.1  client    submit.ok      a
+"""
+STARTED = "2.0  worker  attempt.start  a  attempt=1"
+EFFECT = "2.1  outside  effect  a  attempt=1"
+ENDED = "2.2  worker  attempt.ok  a  attempt=1"
+DONE = "9.0  lab  final  done=a"
+WORKED = "\n".join((STARTED, EFFECT, ENDED))
+SOUND = "\n".join((SUBMITTED, WORKED, DONE))
 CLAIMS = frozenset({Guarantee.NO_LOST_TASK, Guarantee.EXACTLY_ONE_EFFECT})
-
-
-def history_of(*events: Mapping[str, Any]) -> History:
-    return History([event_from(dict(event)) for event in events])
-
-
-def final(**lists: list[str]) -> dict[str, Any]:
-    return {"t_s": 9.0, "actor": "lab", "event": "final", "healed": True, "caught_up": True, **lists}
 
 
 def facts(**more: Any) -> RunFacts:
@@ -44,52 +38,55 @@ def strike(fault: str = "process_killed", **more: Any) -> FaultRecord:
     return FaultRecord(fault=fault, target="worker-1", when="", **more)
 
 
-def steps_of(struck: FaultRecord) -> list[dict[str, Any]]:
-    """What the history says of a strike."""
+def steps_of(struck: FaultRecord) -> str:
+    """The events of a strike in the history."""
     instants = {"begin": struck.begun_ns, "bit": struck.bit_ns, "end": struck.ended_ns, "healed": struck.healed_ns}
-    return [
-        {"t_ns": t_ns, "actor": "lab", "event": f"fault.{step}", "fault": struck.fault, "target": struck.target}
+    return "\n".join(
+        f"{t_ns / NS_PER_S} lab fault.{step} fault={struck.fault} target={struck.target}"
         for step, t_ns in instants.items()
         if t_ns is not None
-    ]
+    )
 
 
 HEALED = strike(begun_ns=NS_PER_S, bit_ns=NS_PER_S, ended_ns=NS_PER_S, healed_ns=NS_PER_S)
-CRASH = {"t_s": 2.15, "actor": "worker-1", "event": "crash"}
+CRASHED_TWICE = """
+    2.15  worker-1  crash
+    2.15  worker-1  crash
+"""
 
 
 def test_a_sound_record_raises_no_doubt() -> None:
-    history = history_of(*SOUND, *steps_of(HEALED), CRASH, CRASH)
+    seen = history(SOUND, steps_of(HEALED), CRASHED_TWICE)
 
-    assert doubts_of_run(facts(strikes=[HEALED], died={"worker-1": 1}), history, {}) == []
+    assert doubts_of_run(facts(strikes=[HEALED], died={"worker-1": 1}), seen, {}) == []
 
 
 @pytest.mark.parametrize(
-    ("events", "doubt"),
+    ("lines", "doubt"),
     [
-        ([*SOUND[:2], final(cancelled=["a"])], "a: listed as cancelled, and nobody cancelled it"),
-        ([*SOUND[:2], final(expired=["a"])], "a: listed as expired, and had no deadline"),
-        ([*SOUND[:2], final(done=["a"])], "a: listed as done, and never ran"),
-        ([*SOUND[:2], SOUND[3], SOUND[5]], "a: an effect, and no attempt recorded"),
-        ([SOUND[2] | {"t_s": 0.5}, *SOUND[:2], *SOUND[3:]], "a: ran before it was submitted"),
+        ([SUBMITTED, "9 lab final cancelled=a"], "a: listed as cancelled, and nobody cancelled it"),
+        ([SUBMITTED, "9 lab final expired=a"], "a: listed as expired, and had no deadline"),
+        ([SUBMITTED, "9 lab final done=a"], "a: listed as done, and never ran"),
+        ([SUBMITTED, EFFECT, DONE], "a: an effect, and no attempt recorded"),
+        (["0.5 worker attempt.start a attempt=1", SUBMITTED, EFFECT, ENDED, DONE], "a: ran before it was submitted"),
     ],
 )
-def test_what_nobody_asked_for_and_nothing_shows_is_doubted(events: list[dict[str, Any]], doubt: str) -> None:
-    assert doubts_of_history(history_of(*events)) == [doubt]
+def test_what_nobody_asked_for_and_nothing_shows_is_doubted(lines: list[str], doubt: str) -> None:
+    assert doubts_of_history(history(*lines)) == [doubt]
 
 
 def test_what_was_asked_for_is_not_doubted() -> None:
-    cancel = {"t_s": 1.5, "actor": "client", "event": "cancel.invoke", "task": "a"}
-    late = SOUND[0] | {"deadline_s": 1.2}
+    cancelled = history(SUBMITTED, "1.5 client cancel.invoke a", "9 lab final cancelled=a")
+    expired = history("1 client submit.invoke a deadline_s=1.2", "1.1 client submit.ok a", "9 lab final expired=a")
 
-    assert doubts_of_history(history_of(*SOUND[:2], cancel, final(cancelled=["a"]))) == []
-    assert doubts_of_history(history_of(late, SOUND[1], final(expired=["a"]))) == []
+    assert doubts_of_history(cancelled) == []
+    assert doubts_of_history(expired) == []
 
 
 def test_many_tasks_are_one_doubt() -> None:
-    submitted = [event | {"task": f"t{n}"} for n in range(5) for event in SOUND[:2]]
+    submitted = [f"1 client submit.{answer} t{n}" for n in range(5) for answer in ("invoke", "ok")]
 
-    (doubt,) = doubts_of_history(history_of(*submitted, final(cancelled=[f"t{n}" for n in range(5)])))
+    (doubt,) = doubts_of_history(history(*submitted, "9 lab final cancelled=t0,t1,t2,t3,t4"))
 
     assert doubt == "t0, t1, t2 (and 2 more): listed as cancelled, and nobody cancelled it"
 
@@ -106,54 +103,54 @@ def test_many_tasks_are_one_doubt() -> None:
     ],
 )
 def test_a_strike_that_proves_nothing_is_doubted(struck: FaultRecord, doubt: str) -> None:
-    assert doubts_of_run(facts(strikes=[struck]), history_of(*SOUND, *steps_of(struck)), {}) == [doubt]
+    assert doubts_of_run(facts(strikes=[struck]), history(SOUND, steps_of(struck)), {}) == [doubt]
 
 
 def test_a_drawn_fault_that_comes_late_or_never_says_nothing_of_the_others() -> None:
     late = strike(begun_ns=1, bit_ns=3 * NS_PER_S, healed_ns=4 * NS_PER_S)
 
-    assert doubts_of_run(facts(strikes=[late], faults_may_miss=True), history_of(*SOUND, *steps_of(late)), {}) == []
+    assert doubts_of_run(facts(strikes=[late], faults_may_miss=True), history(SOUND, steps_of(late)), {}) == []
 
 
-WORKER = msgspec.structs.replace(HEALED, roles=("worker",))
+WORKER = changed(HEALED, roles=("worker",))
 
 
 @pytest.mark.parametrize("fault", ["process_killed", "process_paused"])
 def test_a_struck_worker_that_was_never_seen_at_work_is_doubted(fault: str) -> None:
     """Another process may have done all the work: the one that was struck is told of by the lab alone."""
-    struck = msgspec.structs.replace(WORKER, fault=fault)
-    history = history_of(*SOUND, *steps_of(struck), CRASH, CRASH | {"event": "restart"})
+    struck = changed(WORKER, fault=fault)
+    seen = history(SOUND, steps_of(struck), "2.15 worker-1 crash", "2.15 worker-1 restart")
 
     doubts = doubts_of_run(
-        facts(strikes=[struck]), history, {"history.worker-10.7.jsonl": 9, "history.worker-1.8.jsonl": 0}
+        facts(strikes=[struck]), seen, {"history.worker-10.7.jsonl": 9, "history.worker-1.8.jsonl": 0}
     )
 
     assert doubts == [f"fault {fault} struck worker-1, of which nothing was ever seen"]
 
 
 @pytest.mark.parametrize(
-    ("struck", "events", "sizes"),
+    ("struck", "lines", "sizes"),
     [
-        pytest.param(WORKER, [SOUND[2] | {"actor": "worker-1"}], {}, id="seen"),
+        pytest.param(WORKER, ["2 worker-1 attempt.start a attempt=1"], {}, id="seen"),
         pytest.param(WORKER, [], {"history.worker-1.77.jsonl": 9}, id="seen in what was sieved out"),
-        pytest.param(msgspec.structs.replace(WORKER, roles=("api", "relay")), [], {}, id="runs no handlers"),
-        pytest.param(msgspec.structs.replace(WORKER, fault="network_degraded"), [], {}, id="struck at its link"),
+        pytest.param(changed(WORKER, roles=("api", "relay")), [], {}, id="runs no handlers"),
+        pytest.param(changed(WORKER, fault="network_degraded"), [], {}, id="struck at its link"),
     ],
 )
 def test_a_struck_process_that_was_seen_or_need_not_be_is_not_doubted(
-    struck: FaultRecord, events: list[dict[str, Any]], sizes: dict[str, int]
+    struck: FaultRecord, lines: list[str], sizes: dict[str, int]
 ) -> None:
-    history = history_of(*SOUND, *events, *steps_of(struck))
+    seen = history(SOUND, *lines, steps_of(struck))
 
-    assert doubts_of_run(facts(strikes=[struck]), history, sizes) == []
+    assert doubts_of_run(facts(strikes=[struck]), seen, sizes) == []
 
 
 def test_faults_of_which_run_and_history_say_different_things_are_doubted() -> None:
-    steps = steps_of(HEALED)
+    bitten, lifted = changed(HEALED, ended_ns=None, healed_ns=None), changed(HEALED, healed_ns=None)
 
-    unhealed = doubts_of_run(facts(strikes=[HEALED]), history_of(*SOUND, *steps[:3]), {})
-    unknown = doubts_of_run(facts(), history_of(*SOUND, *steps[:2]), {})
-    other = doubts_of_run(facts(strikes=[HEALED]), history_of(*SOUND, *({**step, "fault": "x"} for step in steps)), {})
+    unhealed = doubts_of_run(facts(strikes=[HEALED]), history(SOUND, steps_of(lifted)), {})
+    unknown = doubts_of_run(facts(), history(SOUND, steps_of(bitten)), {})
+    other = doubts_of_run(facts(strikes=[HEALED]), history(SOUND, steps_of(changed(HEALED, fault="x"))), {})
 
     assert unhealed == ["fault process_killed on worker-1 healed 1 times in run.json, 0 times in the history"]
     assert unknown == [
@@ -173,16 +170,16 @@ def test_faults_of_which_run_and_history_say_different_things_are_doubted() -> N
     ],
 )
 def test_a_crash_that_the_lab_did_not_see_is_doubted(died: dict[str, int] | None, doubts: list[str]) -> None:
-    history = history_of(*SOUND, *steps_of(HEALED), CRASH, CRASH)
+    seen = history(SOUND, steps_of(HEALED), CRASHED_TWICE)
 
-    assert doubts_of_run(facts(strikes=[HEALED], died=died), history, {}) == doubts
+    assert doubts_of_run(facts(strikes=[HEALED], died=died), seen, {}) == doubts
 
 
 def test_with_a_doubt_nothing_is_held_and_what_is_proven_is_broken() -> None:
-    twice = history_of(*SOUND[:5], SOUND[3] | {"t_s": 3.0}, SOUND[5])
+    twice = history(SOUND, "3 outside effect a attempt=1")
 
-    held = judge(Recorded(history_of(*SOUND)), claims=CLAIMS, policy=NO_POLICY)
-    doubted = judge(Recorded(history_of(*SOUND)), claims=CLAIMS, policy=NO_POLICY, doubts=["something"])
+    held = judge(recorded(SOUND), claims=CLAIMS, policy=NO_POLICY)
+    doubted = judge(recorded(SOUND), claims=CLAIMS, policy=NO_POLICY, doubts=["something"])
     broken = judge(Recorded(twice), claims=CLAIMS, policy=NO_POLICY, doubts=["something"])
 
     assert (held.exit_code, doubted.exit_code, broken.exit_code) == (EXIT_HELD, EXIT_UNKNOWN, EXIT_BROKEN)
@@ -191,17 +188,16 @@ def test_with_a_doubt_nothing_is_held_and_what_is_proven_is_broken() -> None:
 
 
 def test_a_fault_that_was_never_seen_to_bite_is_a_problem_of_the_run() -> None:
-    begun = {"t_s": 1.5, "actor": "lab", "event": "fault.begin", "fault": "service_killed", "target": "mysql"}
-    unbitten = history_of(*SOUND[:2], begun, *SOUND[2:])
+    unbitten = recorded(SOUND, "1.5 lab fault.begin fault=service_killed target=mysql")
 
-    judgement = judge(Recorded(unbitten), claims=CLAIMS, policy=NO_POLICY)
+    judgement = judge(unbitten, claims=CLAIMS, policy=NO_POLICY)
 
     assert judgement.problems == ("fault service_killed on mysql was never seen to bite",)
     assert {(one.ruling, one.reason) for one in judgement.verdicts} == {(Ruling.UNKNOWN, judgement.problems[0])}
 
 
 def test_promises_that_nothing_put_to_the_test_are_no_success() -> None:
-    untested = judge(Recorded(history_of(*SOUND)), claims=[Guarantee.ORDER_KEPT], policy=NO_POLICY)
+    untested = judge(recorded(SOUND), claims=[Guarantee.ORDER_KEPT], policy=NO_POLICY)
 
     assert [verdict.ruling for verdict in untested.verdicts] == [Ruling.HELD]
     assert untested.exit_code == EXIT_UNKNOWN
@@ -210,13 +206,8 @@ def test_promises_that_nothing_put_to_the_test_are_no_success() -> None:
 def write_run(path: Path) -> RunDirectory:
     directory = RunDirectory(path)
     directory.create()
-    for name, events in (
-        ("client", SOUND[:2]),
-        ("worker", [SOUND[2], SOUND[4]]),
-        ("outside", [SOUND[3]]),
-        ("lab", SOUND[5:]),
-    ):
-        (path / f"history.{name}.jsonl").write_bytes(b"".join(msgspec.json.encode(event) + b"\n" for event in events))
+    for actor, lines in (("client", SUBMITTED), ("worker", f"{STARTED}\n{ENDED}"), ("outside", EFFECT), ("lab", DONE)):
+        (path / f"history.{actor}.jsonl").write_bytes(json_lines(lines))
     directory.seal(facts())
     return directory
 
@@ -228,11 +219,11 @@ def test_files_that_are_not_what_the_run_left_are_doubted(tmp_path: Path) -> Non
     worker = tmp_path / "history.worker.jsonl"
     whole = worker.read_bytes()
     worker.write_bytes(whole.splitlines(keepends=True)[0])
-    assert "had 149 bytes" in judge_run(directory).problems[0]
+    assert f"had {len(whole)} bytes" in judge_run(directory).problems[0]
 
     worker.unlink()
     assert any(
-        "history.worker.jsonl had 149 bytes when the run ended, and is gone now" in p
+        f"history.worker.jsonl had {len(whole)} bytes when the run ended, and is gone now" in p
         for p in judge_run(directory).problems
     )
 

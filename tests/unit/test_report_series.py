@@ -3,34 +3,27 @@
 import pytest
 
 from reports.series import Dot, Latency, interval_for, percentile, series_of
-from scenarios.record.history import NS_PER_S, Event, History
-
-
-def seen(*rows: tuple[float, str, dict[str, object]]) -> History:
-    return History(
-        Event(event=event, actor="anyone", t_ns=round(at_s * NS_PER_S), **fields) for at_s, event, fields in rows
-    )
-
-
-def task(name: str) -> dict[str, object]:
-    return {"task": name}
+from scenarios.record.history import NS_PER_S
+from tests.histories import history
 
 
 def test_rates_are_counts_per_interval_scaled_to_a_second() -> None:
-    history = seen(
-        (0.05, "submit.invoke", task("a")),
-        (0.10, "submit.ok", task("a")),
-        (0.25, "submit.invoke", task("b")),
-        (0.30, "submit.info", task("b")),
-        (0.45, "submit.invoke", task("c")),
-        (0.46, "submit.fail", task("c")),
-        (0.50, "effect", task("a")),
-        (0.55, "effect.rejected", task("a")),
-        (0.56, "attempt.ok", task("a")),
-        (0.60, "attempt.fail", {"task": "b", "error": "transient"}),
+    seen = history(
+        """
+        0.05  client   submit.invoke    a
+        0.10  client   submit.ok        a
+        0.25  client   submit.invoke    b
+        0.30  client   submit.info      b
+        0.45  client   submit.invoke    c
+        0.46  client   submit.fail      c
+        0.50  outside  effect           a
+        0.55  outside  effect.rejected  a
+        0.56  worker   attempt.ok       a
+        0.60  worker   attempt.fail     b error=transient
+        """
     )
 
-    series = series_of(history, round(0.6 * NS_PER_S))
+    series = series_of(seen, round(0.6 * NS_PER_S))
 
     assert series.edges_s == (0.0, 0.2, 0.4, 0.6)
     assert series.rates == {
@@ -45,83 +38,106 @@ def test_rates_are_counts_per_interval_scaled_to_a_second() -> None:
 
 
 def test_an_open_task_is_one_acknowledged_and_not_yet_ended() -> None:
-    history = seen(
-        (0.1, "submit.ok", task("done")),
-        (0.1, "submit.ok", task("dead")),
-        (0.1, "submit.ok", task("failed")),
-        (0.1, "submit.ok", task("cancelled")),
-        (0.1, "submit.ok", task("open")),
-        (0.1, "submit.info", task("never told")),
-        (0.3, "attempt.ok", task("done")),
-        (0.5, "dead", {"task": "dead", "attempts": 3, "reason": "exhausted"}),
-        (0.7, "state", {"task": "failed", "to": "FAILED"}),
-        (0.9, "cancel.ok", task("cancelled")),
+    seen = history(
+        """
+        0.1  client    submit.ok    done
+        0.1  client    submit.ok    dead
+        0.1  client    submit.ok    failed
+        0.1  client    submit.ok    cancelled
+        0.1  client    submit.ok    open
+        0.1  client    submit.info  "never told"
+        0.3  worker    attempt.ok   done
+        0.5  database  dead         dead attempts=3 reason=exhausted
+        0.7  database  state        failed to=FAILED
+        0.9  client    cancel.ok    cancelled
+        """
     )
 
-    series = series_of(history, NS_PER_S)
+    series = series_of(seen, NS_PER_S)
 
     assert series.open_tasks == (0, 5, 4, 3, 2, 1)
     assert series.open_max == 5
     assert series.unended == ("open",)
 
 
-def test_a_task_that_ends_before_its_submission_is_answered_was_never_open() -> None:
-    history = seen((0.1, "submit.invoke", task("a")), (0.15, "attempt.ok", task("a")), (0.19, "submit.ok", task("a")))
+def test_a_change_at_the_edge_of_two_intervals_counts_in_the_earlier_one() -> None:
+    assert series_of(history("0.2 client submit.ok a"), round(0.4 * NS_PER_S)).open_tasks == (0, 1, 1)
 
-    series = series_of(history, round(0.4 * NS_PER_S))
+
+def test_a_task_that_ends_before_its_submission_is_answered_was_never_open() -> None:
+    seen = history(
+        """
+        0.1   client  submit.invoke  a
+        0.15  worker  attempt.ok     a
+        0.19  client  submit.ok      a
+        """
+    )
+
+    series = series_of(seen, round(0.4 * NS_PER_S))
 
     assert series.open_tasks == (0, 0, 0)
     assert series.unended == ()
 
 
 def test_a_redriven_task_is_open_again() -> None:
-    history = seen(
-        (0.1, "submit.ok", task("a")),
-        (0.3, "dead", {"task": "a", "attempts": 3, "reason": "exhausted"}),
-        (0.5, "redrive", task("a")),
+    seen = history(
+        """
+        0.1  client    submit.ok  a
+        0.3  database  dead       a attempts=3 reason=exhausted
+        0.5  person    redrive    a
+        """
     )
 
-    assert series_of(history, round(0.6 * NS_PER_S)).unended == ("a",)
+    assert series_of(seen, round(0.6 * NS_PER_S)).unended == ("a",)
 
 
 def test_an_effect_ends_a_task_where_no_end_of_an_attempt_is_ever_recorded() -> None:
-    history = seen((0.1, "submit.ok", task("a")), (0.3, "effect", task("a")))
+    seen = history(
+        """
+        0.1  client   submit.ok  a
+        0.3  outside  effect     a
+        """
+    )
 
-    assert series_of(history, round(0.6 * NS_PER_S)).open_tasks == (0, 1, 0, 0)
+    assert series_of(seen, round(0.6 * NS_PER_S)).open_tasks == (0, 1, 0, 0)
 
 
 def test_what_the_final_account_lists_as_ended_has_ended() -> None:
-    history = seen(
-        (0.1, "submit.ok", task("a")),
-        (0.1, "submit.ok", task("b")),
-        (0.5, "final", {"healed": True, "caught_up": False, "expired": ("a",), "pending": ("b",)}),
+    seen = history(
+        """
+        0.1  client  submit.ok  a
+        0.1  client  submit.ok  b
+        0.5  lab     final      caught_up=false expired=a pending=b
+        """
     )
 
-    series = series_of(history, round(0.6 * NS_PER_S))
+    series = series_of(seen, round(0.6 * NS_PER_S))
 
     assert series.unended == ("b",)
     assert series.open_tasks == (0, 2, 2, 1)
 
 
 def test_latency_runs_from_the_first_submission_to_the_first_accepted_effect() -> None:
-    history = seen(
-        (0.1, "submit.invoke", task("a")),
-        (0.15, "submit.info", task("a")),
-        (0.2, "submit.invoke", task("a")),
-        (0.2, "submit.invoke", task("b")),
-        (0.21, "submit.ok", task("b")),
-        (0.3, "effect.rejected", task("a")),
-        (0.4, "effect", task("a")),
-        (0.5, "effect", task("a")),
-        (0.5, "submit.invoke", task("c")),
-        (0.51, "submit.ok", task("c")),
-        (0.55, "submit.invoke", task("d")),
-        (0.56, "submit.ok", task("d")),
-        (0.57, "cancel.ok", task("d")),
-        (0.6, "effect", task("b")),
+    seen = history(
+        """
+        0.1   client   submit.invoke    a
+        0.15  client   submit.info      a
+        0.2   client   submit.invoke    a
+        0.2   client   submit.invoke    b
+        0.21  client   submit.ok        b
+        0.3   outside  effect.rejected  a
+        0.4   outside  effect           a
+        0.5   outside  effect           a
+        0.5   client   submit.invoke    c
+        0.51  client   submit.ok        c
+        0.55  client   submit.invoke    d
+        0.56  client   submit.ok        d
+        0.57  client   cancel.ok        d
+        0.6   outside  effect           b
+        """
     )
 
-    latency = series_of(history, round(0.6 * NS_PER_S)).latency
+    latency = series_of(seen, round(0.6 * NS_PER_S)).latency
 
     assert latency == Latency(
         measured=2,
@@ -138,12 +154,12 @@ def test_latency_runs_from_the_first_submission_to_the_first_accepted_effect() -
 
 
 def test_more_tasks_than_dots_allowed_leave_percentiles_and_no_dots() -> None:
-    history = seen(
-        *((0.0, "submit.invoke", task(f"t{n}")) for n in range(100)),
-        *((0.1 + n * 0.01, "effect", task(f"t{n}")) for n in range(100)),
+    seen = history(
+        *(f"0 client submit.invoke t{n}" for n in range(100)),
+        *(f"{0.1 + n * 0.01} outside effect t{n}" for n in range(100)),
     )
 
-    latency = series_of(history, round(1.2 * NS_PER_S), dots_max=99).latency
+    latency = series_of(seen, round(1.2 * NS_PER_S), dots_max=99).latency
 
     assert latency.dots == ()
     assert (latency.median_s[0], latency.p95_s[0], latency.worst_s[0]) == (0.59, 1.04, 1.09)
@@ -151,7 +167,7 @@ def test_more_tasks_than_dots_allowed_leave_percentiles_and_no_dots() -> None:
 
 
 def test_an_empty_history_has_one_empty_interval() -> None:
-    series = series_of(History([]), 0)
+    series = series_of(history(), 0)
 
     assert series.edges_s == (0.0, 0.2)
     assert set(series.rates.values()) == {(0.0,)}

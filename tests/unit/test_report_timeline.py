@@ -3,21 +3,15 @@
 import msgspec
 
 from reports.timeline import Phase, Timeline, timeline_of
-from scenarios.record.history import NS_PER_S, Event, History
+from scenarios.record.history import NS_PER_S
 from scenarios.record.run_facts import FaultRecord, RunFacts
+from tests.histories import history
 
 
 def facts(*strikes: FaultRecord, **phases_s: int) -> RunFacts:
     phases_ns = {name: at_s * NS_PER_S for name, at_s in phases_s.items()}
     return RunFacts(
         scenario="s", system="x", environment="local", seed=1, repeat="", strikes=list(strikes), phases_ns=phases_ns
-    )
-
-
-def fault_events(*rows: tuple[int, str, str, str]) -> History:
-    return History(
-        Event(event=f"fault.{name}", actor="lab", t_ns=at_s * NS_PER_S, fault=fault, target=target)
-        for at_s, name, fault, target in rows
     )
 
 
@@ -34,36 +28,53 @@ STRUCK = FaultRecord(
 
 
 def test_what_run_json_knows_is_not_changed_by_the_history() -> None:
-    history = fault_events(
-        (1, "begin", "process_killed", "worker-2"),
-        (2, "bit", "process_killed", "worker-2"),
-        (3, "end", "process_killed", "worker-2"),
-        (4, "healed", "process_killed", "worker-2"),
+    seen = history(
+        """
+        1 lab fault.begin fault=process_killed target=worker-2
+        2 lab fault.bit fault=process_killed target=worker-2
+        3 lab fault.end fault=process_killed target=worker-2
+        4 lab fault.healed fault=process_killed target=worker-2
+        """
     )
 
-    assert timeline_of(facts(STRUCK), history).strikes == (("A", STRUCK),)
+    assert timeline_of(facts(STRUCK), seen).strikes == (("A", STRUCK),)
 
 
 def test_a_plan_without_times_takes_them_from_the_history() -> None:
-    history = fault_events((1, "begin", "process_killed", "worker-2"), (2, "bit", "process_killed", "worker-2"))
+    seen = history(
+        """
+        1 lab fault.begin fault=process_killed target=worker-2
+        2 lab fault.bit fault=process_killed target=worker-2
+        """
+    )
 
-    timeline = timeline_of(facts(PLANNED), history)
+    timeline = timeline_of(facts(PLANNED), seen)
 
     assert timeline.strikes == (("A", msgspec.structs.replace(PLANNED, begun_ns=NS_PER_S, bit_ns=2 * NS_PER_S)),)
 
 
 def test_the_second_time_a_fault_strikes_is_the_second_strike_of_the_plan() -> None:
-    history = fault_events((1, "begin", "process_killed", "worker-1"), (5, "begin", "process_killed", "worker-2"))
+    seen = history(
+        """
+        1 lab fault.begin fault=process_killed target=worker-1
+        5 lab fault.begin fault=process_killed target=worker-2
+        """
+    )
 
-    timeline = timeline_of(facts(PLANNED, PLANNED), history)
+    timeline = timeline_of(facts(PLANNED, PLANNED), seen)
 
     assert [(letter, strike.begun_ns) for letter, strike in timeline.strikes] == [("A", NS_PER_S), ("B", 5 * NS_PER_S)]
 
 
 def test_a_fault_that_no_plan_names_is_shown_as_it_was_seen() -> None:
-    history = fault_events((1, "begin", "redis_failed_over", "redis"), (3, "healed", "redis_failed_over", "redis"))
+    seen = history(
+        """
+        1 lab fault.begin fault=redis_failed_over target=redis
+        3 lab fault.healed fault=redis_failed_over target=redis
+        """
+    )
 
-    assert timeline_of(facts(), history).strikes == (
+    assert timeline_of(facts(), seen).strikes == (
         (
             "A",
             FaultRecord(fault="redis_failed_over", target="redis", when="", begun_ns=NS_PER_S, healed_ns=3 * NS_PER_S),
@@ -72,15 +83,15 @@ def test_a_fault_that_no_plan_names_is_shown_as_it_was_seen() -> None:
 
 
 def test_the_end_is_the_last_moment_anybody_recorded() -> None:
-    history = fault_events((7, "begin", "process_killed", "worker-1"))
+    seen = history("7 lab fault.begin fault=process_killed target=worker-1")
 
-    assert timeline_of(facts(storm=0, calm=5), history).end_ns == 7 * NS_PER_S
-    assert timeline_of(facts(storm=0, calm=9), history).end_ns == 9 * NS_PER_S
-    assert timeline_of(facts(), History([])).end_ns == 0
+    assert timeline_of(facts(storm=0, calm=5), seen).end_ns == 7 * NS_PER_S
+    assert timeline_of(facts(storm=0, calm=9), seen).end_ns == 9 * NS_PER_S
+    assert timeline_of(facts(), history()).end_ns == 0
 
 
 def test_a_phase_lasts_until_the_next() -> None:
-    timeline = timeline_of(facts(calm=5, storm=1), History([]))
+    timeline = timeline_of(facts(calm=5, storm=1), history())
 
     assert timeline.phases == (Phase("storm", NS_PER_S), Phase("calm", 5 * NS_PER_S))
     assert [timeline.phase_at(at_s * NS_PER_S) for at_s in (0, 1, 4, 5, 6)] == ["", "storm", "storm", "calm", "calm"]
@@ -102,18 +113,20 @@ def test_a_fault_is_in_force_from_being_asked_for_to_being_healed_if_it_ever_bit
 
 
 def test_letters_go_on_after_z() -> None:
-    letters = [letter for letter, _ in timeline_of(facts(*[PLANNED] * 28), History([])).strikes]
+    letters = [letter for letter, _ in timeline_of(facts(*[PLANNED] * 28), history()).strikes]
 
     assert letters[:2] + letters[25:] == ["A", "B", "Z", "A2", "B2"]
 
 
 def test_a_strike_that_never_began_takes_nothing_from_another_of_its_kind() -> None:
     missed = FaultRecord(fault="process_killed", target="?", when="", problem="its moment never came")
-    history = fault_events(
-        (1, "begin", "process_killed", "worker-2"),
-        (2, "bit", "process_killed", "worker-2"),
-        (3, "end", "process_killed", "worker-2"),
-        (4, "healed", "process_killed", "worker-2"),
+    seen = history(
+        """
+        1 lab fault.begin fault=process_killed target=worker-2
+        2 lab fault.bit fault=process_killed target=worker-2
+        3 lab fault.end fault=process_killed target=worker-2
+        4 lab fault.healed fault=process_killed target=worker-2
+        """
     )
 
-    assert timeline_of(facts(missed, STRUCK), history).strikes == (("A", missed), ("B", STRUCK))
+    assert timeline_of(facts(missed, STRUCK), seen).strikes == (("A", missed), ("B", STRUCK))

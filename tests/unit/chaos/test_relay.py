@@ -13,111 +13,29 @@ from pamqp import commands
 from chaos.deadline import Deadline, wait
 from chaos.injection import Message
 from chaos.network.conversation import Counters
-from chaos.network.relay import Link, Relay
 from chaos.network.rules import Firing, FreezeAtNthPublish, SwallowNthAck
-from chaos.ports import LOOPBACK, PortLease, is_refused
+from chaos.ports import is_refused
 from tests.unit.chaos import amqp_bytes
+from tests.worlds.relayed import (
+    PATIENCE_S,
+    SILENCE_S,
+    Broker,
+    RelayedWorld,
+    is_cut,
+    is_refused_or_cut,
+    is_silent,
+    read,
+    read_to_the_end,
+)
 
-PATIENCE_S = 20.0
-SILENCE_S = 0.2
 RESET = struct.pack("ii", 1, 0)
 
 
-class Broker:
-    """Listens on a port; hands out its connections; says nothing by itself."""
-
-    def __init__(self, port: int) -> None:
-        self._listener = socket.create_server((LOOPBACK, port))
-        self._listener.settimeout(PATIENCE_S)
-        self.connections: list[socket.socket] = []
-
-    def accept(self) -> socket.socket:
-        connection, _ = self._listener.accept()
-        connection.settimeout(PATIENCE_S)
-        self.connections.append(connection)
-        return connection
-
-    def close(self) -> None:
-        self._listener.close()
-        for connection in self.connections:
-            connection.close()
-
-
-class World:
-    """A relay with one link, clients that connect through it, and the broker behind it."""
-
-    def __init__(self) -> None:
-        self.ports = PortLease()
-        self.broker_port = self.ports.claim()
-        self.broker = Broker(self.broker_port)
-        self.relay = Relay()
-        self.clients: list[socket.socket] = []
-        self.link: Link = self.relay.open_link(
-            "worker-1", (LOOPBACK, self.broker_port), port=self.ports.claim(), side_port=self.ports.claim()
-        )
-
-    def connect(self, address: tuple[str, int] | None = None) -> socket.socket:
-        client = socket.create_connection(address or self.link.address, timeout=PATIENCE_S)
-        self.clients.append(client)
-        return client
-
-    def pair(self) -> tuple[socket.socket, socket.socket]:
-        return self.connect(), self.broker.accept()
-
-    def close(self) -> None:
-        self.relay.close()
-        self.broker.close()
-        for client in self.clients:
-            client.close()
-        self.ports.close()
-
-
 @pytest.fixture
-def world() -> Iterator[World]:
-    world = World()
+def world() -> Iterator[RelayedWorld]:
+    world = RelayedWorld()
     yield world
     world.close()
-
-
-def read(end: socket.socket, size: int) -> bytes:
-    received = bytearray()
-    while len(received) < size:
-        piece = end.recv(1 << 16)
-        assert piece, f"hung up after {len(received)} of {size} bytes"
-        received += piece
-    return bytes(received)
-
-
-def read_to_the_end(end: socket.socket) -> bytes:
-    received = b""
-    with suppress(ConnectionResetError):
-        while piece := end.recv(1 << 16):
-            received += piece
-    return received
-
-
-def is_silent(end: socket.socket) -> bool:
-    end.settimeout(SILENCE_S)
-    try:
-        return bool(end.recv(1) is None)
-    except TimeoutError:
-        return True
-    finally:
-        end.settimeout(PATIENCE_S)
-
-
-def is_cut(end: socket.socket) -> bool:
-    try:
-        return end.recv(1) == b""
-    except ConnectionResetError:
-        return True
-
-
-def is_refused_or_cut(world: World) -> bool:
-    try:
-        return is_cut(world.connect())
-    except ConnectionError:
-        return True
 
 
 def amqp_stream(seed: int, size: int) -> bytes:
@@ -136,7 +54,9 @@ def noise(seed: int, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("make", [amqp_stream, noise])
-def test_with_no_rule_both_streams_are_the_same_at_both_ends(world: World, make: Callable[[int, int], bytes]) -> None:
+def test_with_no_rule_both_streams_are_the_same_at_both_ends(
+    world: RelayedWorld, make: Callable[[int, int], bytes]
+) -> None:
     client, broker = world.pair()
     up, down = make(7, 3_000_000), make(8, 3_000_000)
     senders = [
@@ -157,7 +77,7 @@ def test_with_no_rule_both_streams_are_the_same_at_both_ends(world: World, make:
     assert received == {"up": up, "down": down}
 
 
-def test_a_reader_that_is_slow_slows_the_sender_and_costs_no_byte(world: World) -> None:
+def test_a_reader_that_is_slow_slows_the_sender_and_costs_no_byte(world: RelayedWorld) -> None:
     client, broker = world.pair()
     stream = amqp_bytes.PREAMBLE + amqp_bytes.publish(b"x" * 100_000) * 400  # more than all buffers on the way hold
     sender = threading.Thread(target=client.sendall, args=(stream,))
@@ -170,7 +90,7 @@ def test_a_reader_that_is_slow_slows_the_sender_and_costs_no_byte(world: World) 
     sender.join(PATIENCE_S)
 
 
-def test_a_client_that_has_said_all_still_hears_the_answer(world: World) -> None:
+def test_a_client_that_has_said_all_still_hears_the_answer(world: RelayedWorld) -> None:
     client, broker = world.pair()
     client.sendall(amqp_bytes.PREAMBLE)
     client.shutdown(socket.SHUT_WR)
@@ -182,7 +102,7 @@ def test_a_client_that_has_said_all_still_hears_the_answer(world: World) -> None
     assert read_to_the_end(client) == amqp_bytes.HEARTBEAT
 
 
-def test_a_broker_that_dies_takes_its_clients_connection_with_it(world: World) -> None:
+def test_a_broker_that_dies_takes_its_clients_connection_with_it(world: RelayedWorld) -> None:
     client, broker = world.pair()
     broker.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
 
@@ -191,7 +111,7 @@ def test_a_broker_that_dies_takes_its_clients_connection_with_it(world: World) -
     assert is_cut(client)
 
 
-def test_without_a_broker_a_connection_is_cut_and_with_one_again_it_passes(world: World) -> None:
+def test_without_a_broker_a_connection_is_cut_and_with_one_again_it_passes(world: RelayedWorld) -> None:
     world.broker.close()
     assert is_refused_or_cut(world)
 
@@ -202,7 +122,7 @@ def test_without_a_broker_a_connection_is_cut_and_with_one_again_it_passes(world
     assert read(broker, 8) == amqp_bytes.PREAMBLE
 
 
-def test_a_frame_that_says_less_than_it_must_is_the_brokers_business(world: World) -> None:
+def test_a_frame_that_says_less_than_it_must_is_the_brokers_business(world: RelayedWorld) -> None:
     client, broker = world.pair()
     stub = b"\x01\x00\x01\x00\x00\x00\x04" + struct.pack(">I", commands.Basic.Ack.index) + b"\xce"
     world.link.arm(SwallowNthAck(1))
@@ -212,7 +132,7 @@ def test_a_frame_that_says_less_than_it_must_is_the_brokers_business(world: Worl
     assert read(broker, 8 + len(stub) + 8) == amqp_bytes.PREAMBLE + stub + amqp_bytes.HEARTBEAT
 
 
-def test_exactly_the_nth_ack_is_swallowed_and_its_connection_cut(world: World) -> None:
+def test_exactly_the_nth_ack_is_swallowed_and_its_connection_cut(world: RelayedWorld) -> None:
     client, broker = world.pair()
     deliveries = b"".join(amqp_bytes.deliver(tag, f"task {tag}".encode()) for tag in range(1, 6))
     broker.sendall(deliveries)
@@ -227,7 +147,7 @@ def test_exactly_the_nth_ack_is_swallowed_and_its_connection_cut(world: World) -
     assert armed.await_firing(PATIENCE_S) == Firing(SwallowNthAck(3), channel=1, tag=4, messages=(Message("task 4"),))
 
 
-def test_an_ack_is_counted_from_when_the_rule_is_armed_and_swallowed_once(world: World) -> None:
+def test_an_ack_is_counted_from_when_the_rule_is_armed_and_swallowed_once(world: RelayedWorld) -> None:
     client, broker = world.pair()
     client.sendall(amqp_bytes.PREAMBLE + amqp_bytes.ack(1))
     read(broker, 8 + len(amqp_bytes.ack(1)))
@@ -241,7 +161,7 @@ def test_an_ack_is_counted_from_when_the_rule_is_armed_and_swallowed_once(world:
     assert read(broker, 8 + len(amqp_bytes.ack(1))) == amqp_bytes.PREAMBLE + amqp_bytes.ack(1)
 
 
-def test_a_rule_that_is_disarmed_waits_no_longer(world: World) -> None:
+def test_a_rule_that_is_disarmed_waits_no_longer(world: RelayedWorld) -> None:
     client, broker = world.pair()
     armed = world.link.arm(SwallowNthAck(1))
 
@@ -252,7 +172,7 @@ def test_a_rule_that_is_disarmed_waits_no_longer(world: World) -> None:
     assert armed.await_firing(0.0) is None
 
 
-def test_after_the_nth_publish_nothing_passes_on_any_connection(world: World) -> None:
+def test_after_the_nth_publish_nothing_passes_on_any_connection(world: RelayedWorld) -> None:
     client, broker = world.pair()
     bystander, broker_of_bystander = world.pair()
     hello = amqp_bytes.PREAMBLE + amqp_bytes.method(commands.Confirm.Select())
@@ -275,7 +195,7 @@ def test_after_the_nth_publish_nothing_passes_on_any_connection(world: World) ->
     assert all(is_silent(end) for end in (client, bystander, broker, broker_of_bystander, late))
 
 
-def test_a_thaw_cuts_what_was_frozen_and_lets_new_connections_through(world: World) -> None:
+def test_a_thaw_cuts_what_was_frozen_and_lets_new_connections_through(world: RelayedWorld) -> None:
     client, broker = world.pair()
     armed = world.link.arm(FreezeAtNthPublish(1))
     client.sendall(amqp_bytes.PREAMBLE + amqp_bytes.publish(b"task a"))
@@ -294,7 +214,7 @@ def test_a_thaw_cuts_what_was_frozen_and_lets_new_connections_through(world: Wor
     assert read(broker, 8) == amqp_bytes.PREAMBLE
 
 
-def test_two_rules_on_one_link_both_count_and_one_thaw_leaves_the_other_freeze(world: World) -> None:
+def test_two_rules_on_one_link_both_count_and_one_thaw_leaves_the_other_freeze(world: RelayedWorld) -> None:
     client, broker = world.pair()
     first, second, never = (world.link.arm(FreezeAtNthPublish(nth)) for nth in (1, 1, 9))
     client.sendall(amqp_bytes.PREAMBLE + amqp_bytes.publish(b"task a"))
@@ -309,7 +229,7 @@ def test_two_rules_on_one_link_both_count_and_one_thaw_leaves_the_other_freeze(w
     assert (never.seen, never.is_spent) == (1, False)
 
 
-def test_two_acks_are_swallowed_by_two_rules(world: World) -> None:
+def test_two_acks_are_swallowed_by_two_rules(world: RelayedWorld) -> None:
     armed = [world.link.arm(SwallowNthAck(nth)) for nth in (1, 2)]
     for tag in (1, 2):
         client, broker = world.pair()
@@ -320,7 +240,7 @@ def test_two_acks_are_swallowed_by_two_rules(world: World) -> None:
     assert [firing.tag for one in armed if (firing := one.await_firing(PATIENCE_S))] == [1, 2]
 
 
-def test_a_thaw_without_a_freeze_cuts_nothing(world: World) -> None:
+def test_a_thaw_without_a_freeze_cuts_nothing(world: RelayedWorld) -> None:
     client, broker = world.pair()
     armed = world.link.arm(FreezeAtNthPublish(1))
 
@@ -330,7 +250,7 @@ def test_a_thaw_without_a_freeze_cuts_nothing(world: World) -> None:
     assert read(broker, 8) == amqp_bytes.PREAMBLE
 
 
-def test_the_side_door_is_neither_counted_nor_subject_to_rules(world: World) -> None:
+def test_the_side_door_is_neither_counted_nor_subject_to_rules(world: RelayedWorld) -> None:
     world.link.arm(SwallowNthAck(1))
     client, broker = world.connect(world.link.side_door), world.broker.accept()
 
@@ -340,7 +260,7 @@ def test_the_side_door_is_neither_counted_nor_subject_to_rules(world: World) -> 
     assert world.link.counters() == Counters()
 
 
-def test_the_side_door_is_frozen_with_the_link(world: World) -> None:
+def test_the_side_door_is_frozen_with_the_link(world: RelayedWorld) -> None:
     client, _ = world.pair()
     armed = world.link.arm(FreezeAtNthPublish(1))
     client.sendall(amqp_bytes.PREAMBLE + amqp_bytes.publish(b"task a"))
@@ -349,7 +269,7 @@ def test_the_side_door_is_frozen_with_the_link(world: World) -> None:
     assert is_silent(world.connect(world.link.side_door))
 
 
-def test_what_passes_is_counted(world: World) -> None:
+def test_what_passes_is_counted(world: RelayedWorld) -> None:
     client, broker = world.pair()
     client.sendall(amqp_bytes.PREAMBLE + amqp_bytes.publish(b"a") + amqp_bytes.ack(1))
     broker.sendall(amqp_bytes.ack(1))
@@ -361,7 +281,7 @@ def test_what_passes_is_counted(world: World) -> None:
     assert counted == Counters(connections=1, publishes=1, confirms=1, acks=1)
 
 
-def test_a_closed_link_listens_no_longer_and_has_cut_its_connections(world: World) -> None:
+def test_a_closed_link_listens_no_longer_and_has_cut_its_connections(world: RelayedWorld) -> None:
     client, broker = world.pair()
 
     world.link.close()

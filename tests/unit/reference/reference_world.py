@@ -2,13 +2,14 @@
 
 import sqlite3
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, select
+from sqlalchemy.pool import StaticPool
 
 from reference_impl.adapters.memory import MemoryBroker, MemoryCache
 from reference_impl.adapters.sqlite import sqlite_engine
@@ -111,30 +112,44 @@ def empty_database() -> bytes:
 
 
 class World:
-    """The reference on a SQLite file, without threads: each method is one step of a client or a process."""
+    """The reference on SQLite, without threads: each method is one thing that a client or a process does.
 
-    def __init__(self, directory: Path, *, settings: Settings = SETTINGS) -> None:
+    On a file in `directory`, or in memory without one. `observe` makes the observer of a process from its name.
+    """
+
+    def __init__(
+        self,
+        directory: Path | None,
+        *,
+        settings: Settings = SETTINGS,
+        observe: Callable[[str], Observer] = lambda _: Observer(),
+    ) -> None:
         self.settings = settings
         self.time = Time()
         self.names = Names()
-        (directory / "reference.db").write_bytes(empty_database())
-        self.url = f"sqlite:///{directory / 'reference.db'}"
-        self.engine = self.open_engine()
+        self._observe = observe
+        self.url = "sqlite://" if directory is None else f"sqlite:///{directory / 'reference.db'}"
+        if directory is None:
+            self.engine = self.open_engine(poolclass=StaticPool)
+            schema.metadata.create_all(self.engine)
+        else:
+            (directory / "reference.db").write_bytes(empty_database())
+            self.engine = self.open_engine()
         self.broker = MemoryBroker()
         self.broker.declare(topology(settings))
         self.cache = MemoryCache(monotonic_s=self.time.monotonic_s)
         self.metrics = Metrics()
         self.held = HeldClaims()
 
-    def open_engine(self) -> Engine:
-        """An engine as of another process, on the same database."""
-        return sqlite_engine(self.url, io_timeout_s=5.0, clock_us=self.time.tick_us)
+    def open_engine(self, **options: Any) -> Engine:
+        """Another process's way to the same database."""
+        return sqlite_engine(self.url, io_timeout_s=5.0, clock_us=self.time.tick_us, **options)
 
     def close(self) -> None:
         self.engine.dispose()
 
     def runtime(self, name: str, *, rests: int = 10**9) -> Runtime:
-        return Runtime(name, self.time, self.names, StopsAfter(self.time, rests), Observer())
+        return Runtime(name, self.time, self.names, StopsAfter(self.time, rests), self._observe(name))
 
     def submit(self, payload: Mapping[str, object] | None = None, *, key: str | None = None, **fields: Any) -> Task:
         given = {"user_id": "u", "type": "probe", "payload": payload or {}, "key": key or self.names.identifier()}

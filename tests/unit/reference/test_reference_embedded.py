@@ -68,6 +68,7 @@ def test_a_task_runs_and_its_user_sees_how_it_ended(running: EmbeddedProcess) ->
     assert running.http.get("/health/ready").json() == {"database": "ok", "cache": "ok", "broker": "ok, 0 waiting"}
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_survives_a_kill_and_is_done_once_each(start: Start) -> None:
     """R8, R9, R10, R13, R29: killed in the middle of running, waiting and just submitted tasks."""
     process = start(undelivered_after_s=600.0)  # the rescuer's safety net is not what is tried here
@@ -91,6 +92,7 @@ def test_what_was_acknowledged_survives_a_kill_and_is_done_once_each(start: Star
         assert process.states(task_id) == ["ACCEPTED", "RUNNING", "RETRYING", "RUNNING", "SUCCEEDED"]
 
 
+@pytest.mark.slow
 def test_a_graceful_end_finishes_what_runs(start: Start) -> None:
     """R20, R30: SIGTERM while a handler runs; its lease is kept for as long as it takes."""
     process = start(drain_s=60.0)
@@ -110,6 +112,7 @@ def test_a_graceful_end_finishes_what_runs(start: Start) -> None:
     assert "were given back" not in process.output()
 
 
+@pytest.mark.slow
 def test_a_graceful_end_gives_back_what_does_not_finish_in_time(start: Start) -> None:
     """R30: the next process runs the task again, after its lease has expired."""
     process = start(drain_s=0.2)
@@ -130,6 +133,7 @@ def test_a_graceful_end_gives_back_what_does_not_finish_in_time(start: Start) ->
     assert [line.split()[2] for line in process.lines()] == ["1", "2", "2"]
 
 
+@pytest.mark.slow
 def test_a_second_signal_kills_whichever_it_is(start: Start) -> None:
     """R30: like any other crash."""
     process = start(drain_s=600.0)
@@ -210,13 +214,12 @@ def test_a_body_that_never_comes_whole_creates_nothing(running: EmbeddedProcess)
     assert 'reference_tasks{state="ACCEPTED"} 0' in running.http.get("/metrics").text
 
 
-def test_a_taken_port_ends_the_process_and_says_so(start: Start, tmp_path: Path) -> None:
-    first = start()
+def test_a_taken_port_ends_the_process_and_says_so(running: EmbeddedProcess, tmp_path: Path) -> None:
     second = subprocess.run(
         [sys.executable, "-m", "reference_impl", "embedded"],
         cwd=ROOT,
         env={
-            "REFERENCE_HTTP_PORT": str(first.address[1]),
+            "REFERENCE_HTTP_PORT": str(running.address[1]),
             "REFERENCE_DATABASE_URL": f"sqlite:///{tmp_path / 'other.db'}",
             "REFERENCE_DRAIN_S": "5",
         },
@@ -228,7 +231,7 @@ def test_a_taken_port_ends_the_process_and_says_so(start: Start, tmp_path: Path)
 
     assert second.returncode not in {0, 2}
     assert "address already in use" in second.stderr
-    assert first.is_live()
+    assert running.is_live()
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,7 @@ def check(play: Play) -> None:
         assert cancelled_at or task.status in {*HELD, TaskState.SUCCEEDED, TaskState.FAILED}, "a wish is not forgotten"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", OUTCOMES)
 @pytest.mark.parametrize("first", OUTCOMES)
 def test_no_interleaving_of_two_attempts_and_the_rescuer_breaks_the_life_cycle(
@@ -121,6 +122,7 @@ def test_no_interleaving_of_two_attempts_and_the_rescuer_breaks_the_life_cycle(
     assert told == {ENDS[first], Settled.NOT_OURS}, "both were tried: to be in time, and to be late"
 
 
+@pytest.mark.slow
 def test_no_interleaving_with_a_cancellation_forgets_it(world: World) -> None:
     """R16: what was asked for while an attempt ran holds for the attempts after it."""
     answers = set()

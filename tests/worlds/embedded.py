@@ -4,25 +4,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy.pool import StaticPool
 
-from reference_impl.adapters.memory import MemoryBroker, MemoryCache
-from reference_impl.adapters.sqlite import sqlite_engine
 from reference_impl.attempt import Attempt
-from reference_impl.components import topology
 from reference_impl.errors import PermanentFailure, TransientFailure
 from reference_impl.fast import lock
 from reference_impl.loops.heartbeat import HeldClaims
-from reference_impl.loops.relay import OutboxRelay
-from reference_impl.loops.rescuer import LOCK, Rescuer, RescuerOptions
-from reference_impl.loops.worker import Worker, WorkerOptions
-from reference_impl.metrics import Metrics
+from reference_impl.loops.rescuer import LOCK
+from reference_impl.loops.worker import Worker
 from reference_impl.ports import Delivery, Message
 from reference_impl.rows import cancellation
 from reference_impl.rows.cancellation import Cancelled
-from reference_impl.rows.schema import audit, dead_letters, metadata, tasks
-from reference_impl.rows.submission import Submission, submit
-from reference_impl.runtime import Runtime
+from reference_impl.rows.schema import audit, dead_letters, tasks
 from reference_impl.settings import Settings
 from reference_impl.task import FINAL, Claim, TaskState
 from scenarios.experiment.outside import Ledger, Request
@@ -31,7 +23,7 @@ from scenarios.judging.judge import Judgement, judge
 from scenarios.judging.policy import Policy
 from scenarios.record.history import Event, History, Recorded, event_from
 from scenarios.systems.reference.rows import LISTS
-from tests.unit.reference.reference_world import BEGAN_US, Names, Time
+from tests.unit.reference.reference_world import BEGAN_US, Time, World
 
 SETTINGS = Settings(
     lease_s=10.0, attempts_max=3, delay_min_s=2.0, sweep_s=1.0, lock_ttl_s=5.0, undelivered_after_s=60.0
@@ -40,17 +32,6 @@ SETTINGS = Settings(
 
 class Crash(BaseException):
     """The process dies here: nothing above this line may do any I/O on its way out."""
-
-
-class NeverStops:
-    requested = False
-
-    def __init__(self, time: Time) -> None:
-        self._time = time
-
-    def wait(self, timeout_s: float) -> bool:
-        self._time.pass_(timeout_s)
-        return False
 
 
 class EventList:
@@ -104,30 +85,23 @@ class EmbeddedWorld:
     """The reference on SQLite and memory, with the lab's outside resource; every method is one thing that can happen."""
 
     def __init__(self) -> None:
-        self.time = Time()
-        self._names = Names()
+        self._reference = World(None, settings=SETTINGS, observe=lambda name: Watcher(self._record, name))
+        self.time = self._reference.time
+        self.engine = self._reference.engine
+        self.broker = self._reference.broker
         self._list = EventList(self.time)
         self._ledger = Ledger(self._list)
-        self.engine = sqlite_engine("sqlite://", io_timeout_s=1.0, clock_us=self._tick_us, poolclass=StaticPool)
-        metadata.create_all(self.engine)
-        self.broker = MemoryBroker()
-        self.broker.declare(topology(SETTINGS))
-        self._cache = MemoryCache(monotonic_s=self.time.monotonic_s)
         self.ids: dict[str, str] = {}
         self._workers = 0
-        self.crash_after_settling = False
 
     # What clients do
 
     def submit(self, task: str) -> None:
         """A client submits; the same task again is the same key again."""
         self._record("submit.invoke", actor="client", task=task, key=task, user="u")
-        submission = Submission("u", "probe", {"task": task}, key=task)
-        submitted = submit(
-            self.engine, self._names, submission, actor="api", work_queue=SETTINGS.work_queue, payload_bytes_max=1000
-        )
-        self.ids[task] = submitted.task.id
-        self._record("submit.ok", actor="client", task=task, key=task, user="u", id=submitted.task.id)
+        id_ = self._reference.submit({"task": task}, key=task).id
+        self.ids[task] = id_
+        self._record("submit.ok", actor="client", task=task, key=task, user="u", id=id_)
 
     def cancel(self, task: str) -> None:
         """A client withdraws a task."""
@@ -140,18 +114,7 @@ class EmbeddedWorld:
 
     def relay(self) -> int:
         """The relay publishes one batch; how many rows."""
-        relay = OutboxRelay(
-            self._runtime("relay"),
-            self.engine,
-            self.broker,
-            Metrics(),
-            topology(SETTINGS),
-            rows_max=10,
-            claim_s=30.0,
-            confirm_timeout_s=1.0,
-            idle_s=0.1,
-        )
-        return relay.publish_batch(self.broker.open_publisher())
+        return self._reference.publish()
 
     def waiting_messages(self) -> int:
         """Messages in the work queue."""
@@ -178,22 +141,13 @@ class EmbeddedWorld:
         self.broker.open_publisher().publish([Message("again", SETTINGS.work_queue, body)], timeout_s=0.0)
 
     def sweep(self) -> None:
-        """A rescuer leads once."""
-        runtime = self._runtime("rescuer")
-        held = lock.acquire(runtime, self.engine, self._cache, LOCK, ttl_s=SETTINGS.lock_ttl_s)
+        """A rescuer leads once, if nothing else holds its lock."""
+        runtime = self._reference.runtime("rescuer")
+        held = lock.acquire(runtime, self.engine, self._reference.cache, LOCK, ttl_s=SETTINGS.lock_ttl_s)
         if held is None:
             return
-        options = RescuerOptions(
-            SETTINGS.sweep_s,
-            100,
-            SETTINGS.lock_ttl_s,
-            SETTINGS.attempts_max,
-            SETTINGS.undelivered_after_s,
-            SETTINGS.outbox_kept_s,
-        )
-        rescuer = Rescuer(runtime, self.engine, self._cache, (), Metrics(), topology(SETTINGS), options)
-        assert rescuer.sweep(held), "nobody else leads in this world"
-        lock.release(runtime, self._cache, held)
+        assert self._reference.rescuer("rescuer").sweep(held), "no other rescuer leads in this world"
+        lock.release(runtime, self._reference.cache, held)
 
     # What is known afterwards
 
@@ -212,35 +166,12 @@ class EmbeddedWorld:
         policy = Policy(attempts_max=SETTINGS.attempts_max, budget_s=10_000.0)
         return judge(Recorded(History(events)), claims=list(Guarantee), policy=policy)
 
-    def _tick_us(self) -> int:
-        self.time.pass_(0.000_001)
-        return self.time.now_us
-
     def _record(self, event: str, *, actor: str, **fields: Any) -> None:
         self._list.record(event, actor=actor, **fields)
 
-    def _runtime(self, actor: str) -> Runtime:
-        return Runtime(actor, self.time, self._names, NeverStops(self.time), Watcher(self._record, actor))
-
     def _worker(self, actor: str, plan: Plan) -> Worker:
-        options = WorkerOptions(
-            1,
-            SETTINGS.lease_s,
-            SETTINGS.retry_policy,
-            SETTINGS.result_bytes_max,
-            SETTINGS.progress_expiry_s,
-        )
-        return Worker(
-            self._runtime(actor),
-            self.engine,
-            self.broker,
-            self._cache,
-            lambda _: lambda attempt: self._handle(actor, attempt, plan),
-            HeldClaims(),
-            Metrics(),
-            topology(SETTINGS),
-            options,
-        )
+        self._reference.held = HeldClaims()  # a worker dies with its claims: the next one knows nothing of them
+        return self._reference.worker(lambda attempt: self._handle(actor, attempt, plan), name=actor)
 
     def _handle(self, actor: str, attempt: Attempt, plan: Plan) -> Mapping[str, object]:
         name = _name(attempt.claim)
