@@ -91,7 +91,7 @@ def test_while_one_tries_the_others_do_not_wait(breaker: CircuitBreaker, clock: 
         is_trying.set()
         may_end.wait()
 
-    trying = threading.Thread(target=breaker.pass_, args=(slow,))
+    trying = threading.Thread(target=breaker.call, args=(slow,))
     trying.start()
     is_trying.wait()
     other = Calls()
