@@ -1,4 +1,4 @@
-"""The simulated environment, as commands see it: it offers the services that are simulated, and starts none. Its worlds are in chaos.simulation."""
+"""The simulated environment, as commands see it: it offers the simulated services and starts none (worlds: chaos.simulation)."""
 
 import sqlite3
 from collections.abc import Mapping
