@@ -16,7 +16,7 @@ ScenarioError
 
 Beside the tree are exceptions that never leave this package: whoever calls what raises them makes a finding of them. MalformedEvent
 (events.py), MalformedHistory and MalformedEdn (jepsen/) say what cannot be read, SiftingFailed (engines/sieve.py) that a sieve gave
-up, CannotStrike (simulated/faults.py) that a strike misses. NotARun (reports/) and NoUrls (tasklab/) are of this tree, too.
+up. NotARun (reports/) and NoUrls (tasklab/) are of this tree, too.
 """
 
 from collections.abc import Sequence
