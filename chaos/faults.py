@@ -1,5 +1,6 @@
 """The vocabulary of faults: frozen data, each with its traits. How a fault is done is in an injector of the same name, one a world."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal, Self
@@ -27,6 +28,15 @@ class Fault:
     needs_link: ClassVar[bool] = False
     loses_ack: ClassVar[bool] = False
     excuses: ClassVar[Excuse] = "disturbance"
+
+    @property
+    def injector(self) -> str:
+        """Name of the module of its injector, the same in every world."""
+        return injector_name(type(self))
+
+    def flaw(self) -> str:
+        """Why no world can do it: a value that makes no sense or would not be seen; nothing (""): it is sound."""
+        return ""
 
     @property
     def struck_process(self) -> str | None:
@@ -113,12 +123,16 @@ class SwallowAck(Fault):
         """The way to RabbitMQ."""
         return "rabbitmq"
 
+    def flaw(self) -> str:
+        """A count that is never reached."""
+        return _flaw_of_count(self.name, self.nth)
+
 
 @dataclass(frozen=True, slots=True)
 class WithholdConfirm(Fault):
     """From the `nth` basic.publish of `process` on (which still arrives) nothing passes between it and RabbitMQ either way.
 
-    Counted as in SwallowAck. Heals by cutting the frozen connections and letting new ones through; what was withheld is gone.
+    Counted as in SwallowAck. Heals by cutting the frozen connections and letting new ones through; the withheld frames are lost.
     """
 
     name = "confirm_withheld"
@@ -133,15 +147,29 @@ class WithholdConfirm(Fault):
         """The way to RabbitMQ."""
         return "rabbitmq"
 
+    def flaw(self) -> str:
+        """A count that is never reached."""
+        return _flaw_of_count(self.name, self.nth)
+
 
 @dataclass(frozen=True, slots=True)
 class DegradeNetwork(Fault):
     """A degraded link from `process` to `service`; heals when the degradation is removed and a round trip is clean.
 
-    `kind` names what the peer sees, and decides the unit of `value`: `delay` (so many milliseconds are added each way), `reset` (RST
-    after so many milliseconds), `slow` (so many kilobytes a second each way), `blackhole` (nothing passes, connections stay open) and
-    `refuse` (nothing listens), which take none.
+    `kind` and `value` mean the same in every world, for connections that are open and for new ones:
+
+    | kind | value | what the process sees |
+    | --- | --- | --- |
+    | `delay` | milliseconds, 1 or more | every message takes so much longer, each way |
+    | `slow` | kB/s (1000 bytes), 1 or more | a message of n bytes takes n / value milliseconds longer, each way |
+    | `reset` | milliseconds, 0 or more | an answer does not arrive; so long after the service sent it, its connection is reset |
+    | `blackhole` | none | nothing passes, connections stay open |
+    | `refuse` | none | open connections break, new ones are refused |
+
+    Faults that overlap on one link add up, and each is lifted by itself.
     """
+
+    KINDS: ClassVar[tuple[str, ...]] = ("delay", "blackhole", "reset", "slow", "refuse")
 
     name = "network_degraded"
     needs_link = True
@@ -150,6 +178,23 @@ class DegradeNetwork(Fault):
     service: str
     kind: str
     value: float = 0.0  # ms or kB/s, by kind
+
+    def flaw(self) -> str:
+        """An unknown kind, or a value that would not be seen."""
+        if self.kind not in self.KINDS:
+            return f"no network fault is called {self.kind!r}; there are {', '.join(self.KINDS)}"
+        if self.value < 0 or (self.kind in ("delay", "slow") and round(self.value) < 1):
+            return f"a network fault of kind {self.kind!r} needs a value of 1 or more, not {self.value:g}"
+        return ""
+
+
+def injector_name(fault: type[Fault]) -> str:
+    """Name of the module of an injector: the class name of its fault in snake case."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", fault.__name__).lower()
+
+
+def _flaw_of_count(fault: str, nth: int) -> str:
+    return "" if nth >= 1 else f"{fault} counts from 1, not from {nth}"
 
 
 FAULTS: Mapping[str, type[Fault]] = {

@@ -1,4 +1,4 @@
-"""One fault on its way through its life: begun, bitten, ended, healed. The same Protocol in every world, real or simulated."""
+"""The life of one fault: begun, bitten, ended, healed. The same Protocol in every world, real or simulated."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,18 +6,28 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message that a fault struck: its body as text, and its identifying properties (`message_id`, `correlation_id`, headers)."""
+    """A message that a fault struck: its body as text, and its identifying properties.
+
+    `properties`: `message_id` and `correlation_id` by these names, each header by its own name. `is_cut`: the body was too long to be
+    kept whole, or is missing because too many were kept.
+    """
 
     body: str
     properties: tuple[tuple[str, str], ...] = ()
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was seen of a bite: in words for people, and the messages that were struck, for matching them to tasks."""
+    """What was seen of a bite: in words for people, and the messages that were struck, for matching them to tasks.
+
+    `words` quote no body: it may hold a secret. `at_ns`: the instant at which the fault took effect, where the injector knows it
+    better than the caller: on the monotonic clock of this machine, or in a simulated world on its own clock.
+    """
 
     words: str
     messages: tuple[Message, ...] = ()
+    at_ns: int | None = None
 
 
 class Injection(Protocol):

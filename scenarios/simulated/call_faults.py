@@ -6,7 +6,7 @@ from chaos.faults import KillProcess, PauseProcess
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.kernel.scheduler import Fiber, Life, Waiters
 from chaos.simulation.kernel.trace import Step
-from chaos.simulation.network.mishaps import Cut, Kill, Mishap, Pause, Undo
+from chaos.simulation.network.failpoints import CallFault, Cut, Kill, Pause, Undo
 from chaos.simulation.world import SimulatedProcess, World
 from scenarios.record.run_facts import FaultRecord
 from scenarios.simulated.coverage import Coverage, stage_at_call, stage_of
@@ -45,7 +45,7 @@ class CallFaults:
         """Whether a call fault has killed it and is going to start it again."""
         return process in self._down
 
-    def apply(self, fiber: Fiber, service: str, what: str, fault: Mishap) -> None:
+    def apply(self, fiber: Fiber, service: str, what: str, fault: CallFault) -> None:
         """Apply the fault of this fiber's present call; called by the network."""
         planned = self._planned[fiber.name, fiber.calls]
         self._struck.add((fiber.name, fiber.calls))
@@ -81,7 +81,7 @@ class CallFaults:
             )
         )
 
-    def _strike(self, fiber: Fiber, process: SimulatedProcess | None, fault: Mishap) -> None:
+    def _strike(self, fiber: Fiber, process: SimulatedProcess | None, fault: CallFault) -> None:
         if isinstance(fault, Kill):
             assert process is not None, "clients are not killed"
             self._down.add(process.name)
@@ -90,7 +90,7 @@ class CallFaults:
         elif isinstance(fault, Pause):
             self._world.scheduler.pause(fiber.life)
 
-    def _heal(self, name: str, target: str, process: SimulatedProcess | None, life: Life, fault: Mishap) -> None:
+    def _heal(self, name: str, target: str, process: SimulatedProcess | None, life: Life, fault: CallFault) -> None:
         self._record("fault.end", name, target)
         if isinstance(fault, Kill):
             assert process is not None, "clients are not killed"
@@ -123,7 +123,7 @@ def _in_words(what: str, fiber: str, steps: Sequence[Step]) -> str:
     return f"commit of {', '.join(dict.fromkeys(written))}" if written else what
 
 
-def _named(fault: Mishap, process: str, service: str) -> tuple[str, str]:
+def _named(fault: CallFault, process: str, service: str) -> tuple[str, str]:
     match fault:
         case Kill():
             return KillProcess.name, process

@@ -119,8 +119,8 @@ class WorldRun:
             simulation.words,
             simulation.bounds,
             _delays(plan, self._deviations),
-            mishaps=call_faults_by_call(plan),
-            strike=self._call_faults.apply,
+            call_faults=call_faults_by_call(plan),
+            apply=self._call_faults.apply,
             when_gone=self._note_gone,
         )
         self.world.broker.forgets_queues = plan.forgets_queues

@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 
 from chaos.faults import Fault
 from chaos.injection import Evidence, Injection
+from chaos.simulation.injectors import injection
 from chaos.simulation.kernel.clock import EPOCH_NS, ns
 from chaos.simulation.network.delays import Delays
 from chaos.simulation.network.network import LineCut
@@ -18,7 +19,6 @@ from scenarios.experiment.stage import Death
 from scenarios.record.history import Event
 from scenarios.simulated.call_faults import CallFaults
 from scenarios.simulated.coverage import PHASE_OF_POINT, Coverage
-from scenarios.simulated.faults import injection
 from scenarios.simulated.flows import FiberFlow, FiberSignal
 from scenarios.simulated.record import EventList
 from scenarios.simulated.system import Simulation
@@ -80,6 +80,10 @@ class SimulatedStage:
     def now_ns(self) -> int:
         """Virtual nanoseconds since the world began."""
         return self.world.scheduler.now_ns
+
+    def since_start_ns(self, at_ns: int) -> int:
+        """The same instant: a world has one clock."""
+        return at_ns
 
     def sleep(self, seconds: float) -> None:
         """Block this fiber."""
@@ -163,7 +167,7 @@ class SimulatedStage:
 
     def calm(self) -> None:
         """No call is struck any more, the network is steady, and every call fault that struck has healed."""
-        self.world.network.mishaps = {}
+        self.world.network.call_faults = {}
         self.world.network.delays = Delays()
         while not self._call_faults.are_healed:
             self.world.scheduler.wait(self._call_faults.healed)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from chaos.faults import FAULTS
-from chaos.simulation.network.mishaps import Cut, Kill, Mishap, Pause, Undo
+from chaos.simulation.network.failpoints import CallFault, Cut, Kill, Pause, Undo
 from scenarios.experiment.scenario import AtTime, Strike, Trigger, UntilNextBites
 from scenarios.experiment.triggers import TRIGGERS
 from scenarios.simulated.system import Sizes
@@ -49,7 +49,7 @@ class PlannedCallFault(msgspec.Struct, frozen=True, omit_defaults=True):
     lasts_s: float = 0.5
     code: int = 0
 
-    def call_fault(self) -> Mishap:
+    def call_fault(self) -> CallFault:
         """As the network carries it out."""
         side: Any = self.side
         match self.kind:
@@ -112,9 +112,9 @@ def strike_of(strike: PlannedStrike) -> Strike:
     return Strike(FAULTS[strike.fault](**strike.aim), when, lasts_s)
 
 
-def call_faults_by_call(plan: WorldPlan) -> dict[str, dict[int, Mishap]]:
+def call_faults_by_call(plan: WorldPlan) -> dict[str, dict[int, CallFault]]:
     """As the network looks them up: by fiber and call."""
-    found: dict[str, dict[int, Mishap]] = {}
+    found: dict[str, dict[int, CallFault]] = {}
     for fault in plan.call_faults:
         found.setdefault(fault.fiber, {})[fault.call] = fault.call_fault()
     return found

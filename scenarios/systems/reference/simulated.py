@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from chaos.simulation.database.dialect import DIALECT
 from chaos.simulation.database.statements import Tables
-from chaos.simulation.world import Bounds, Loop, ProcessPlan, Seams
+from chaos.simulation.world import Bounds, Loop, Ports, ProcessPlan
 from reference_impl.bootstrap import Parts, build_api
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable, CacheUnavailable, ReferenceSystemError
 from reference_impl.http.models import NewTask
@@ -56,22 +56,22 @@ def _tables() -> Tables:
 
 
 class ReferenceWords:
-    """See chaos.simulation.world.Words."""
+    """See chaos.simulation.world.ErrorFactory."""
 
     def unavailable(self, why: str) -> Exception:
-        """See chaos.simulation.broker.client.BrokerWords."""
+        """See chaos.simulation.broker.client.BrokerErrorFactory."""
         return BrokerUnavailable(why)
 
     def connection_lost(self, why: str) -> Exception:
-        """See chaos.simulation.broker.client.BrokerWords."""
+        """See chaos.simulation.broker.client.BrokerErrorFactory."""
         return BrokerConnectionLost(why)
 
     def outcome(self, name: str) -> PublishOutcome:
-        """See chaos.simulation.broker.client.BrokerWords."""
+        """See chaos.simulation.broker.client.BrokerErrorFactory."""
         return PublishOutcome(name)
 
     def cache_unavailable(self, why: str) -> Exception:
-        """See chaos.simulation.cache.CacheWords."""
+        """See chaos.simulation.cache.CacheErrorFactory."""
         return CacheUnavailable(why)
 
 
@@ -130,7 +130,7 @@ class ReferenceSimulation:
         with engine.connect() as connection:
             return trail_of(connection, epoch_ns)
 
-    def parts(self, seams: Seams, settings: Settings, probe: Probe) -> Parts:
+    def parts(self, seams: Ports, settings: Settings, probe: Probe) -> Parts:
         """What a process is made of."""
         runtime = Runtime(seams.name, seams.clock, seams.entropy, seams.stop, Watcher(lambda: probe))
         handle = cast(Handler, handler(lambda: probe, TaskError))
@@ -148,8 +148,8 @@ class ReferenceSimulation:
 
     def _entry(
         self, role: str, settings: Settings, make_probe: MakeProbe
-    ) -> Callable[[Seams], tuple[Sequence[Loop], object]]:
-        def enter(seams: Seams) -> tuple[Sequence[Loop], object]:
+    ) -> Callable[[Ports], tuple[Sequence[Loop], object]]:
+        def enter(seams: Ports) -> tuple[Sequence[Loop], object]:
             parts = self.parts(seams, settings, make_probe(seams.name))
             if role == "api":
                 return (), build_api(parts)

@@ -1,9 +1,10 @@
-"""AMQP 0-9-1 as bytes on a wire: cutting a stream into frames without changing a byte, and telling which method a frame holds."""
+"""AMQP 0-9-1 as bytes on a wire: cutting a stream into frames without changing a byte, and reading the methods and properties in them."""
 
 import struct
 from typing import NamedTuple
 
-from pamqp import commands
+from pamqp import commands, frame, header
+from pamqp.exceptions import PAMQPException
 
 PROTOCOL_HEADER_BYTES = 8
 HEADER_BYTES = 7
@@ -27,6 +28,12 @@ REJECT = commands.Basic.Reject.index
 CONFIRM_SELECT = commands.Confirm.Select.index
 CHANNEL_OPEN = commands.Channel.Open.index
 
+UNREADABLE = (
+    *(PAMQPException, struct.error, ValueError, LookupError, TypeError, ArithmeticError, OSError),
+    RecursionError,
+)
+"""What pamqp raises at bytes that are no content header: a client may send anything."""
+
 _AMQP = b"AMQP"
 _kind_and_channel = struct.Struct(">BH")
 _size = struct.Struct(">I")
@@ -44,7 +51,7 @@ class Frame(NamedTuple):
 
     @property
     def payload(self) -> bytes:
-        """What is between header and end."""
+        """The bytes between header and end."""
         return self.raw[HEADER_BYTES:-END_BYTES]
 
     @property
@@ -54,7 +61,7 @@ class Frame(NamedTuple):
 
 
 class Splitter:
-    """Cuts one direction of a connection into frames. What was not yet a whole frame is kept for the next time."""
+    """Cuts one direction of a connection into frames. An incomplete frame is kept until the rest comes."""
 
     def __init__(self, *, preamble: bool) -> None:
         self.is_blind = False
@@ -65,7 +72,7 @@ class Splitter:
     def feed(self, received: bytes) -> list[Frame]:
         """The frames that are whole now. Joined, all that it ever returned, and then `unfinished`, are the bytes it was fed.
 
-        What is not AMQP 0-9-1 makes it give up: `is_blind` from then on, nothing is returned any more and `unfinished` grows.
+        A stream that is not AMQP 0-9-1 makes it blind: from then on it returns no frames, and keeps all bytes as unfinished.
         """
         unread = self._unread
         unread += received
@@ -84,13 +91,13 @@ class Splitter:
         return frames
 
     def take_unfinished(self) -> bytes:
-        """What came after the last whole frame; it is the caller's now."""
+        """The bytes after the last whole frame, handed over to the caller."""
         unread = bytes(self._unread)
         self._unread.clear()
         return unread
 
     def _end_of_frame(self, at: int) -> int:
-        """Where the frame that begins at `at` ends, or a place beyond what has come if that cannot be told yet."""
+        """The end of the frame that begins at `at`, or a position beyond all bytes so far if it is not known yet."""
         unread = self._unread
         beyond = len(unread) + 1
         kind = unread[at]
@@ -127,3 +134,24 @@ def read_delivery_tag(frame: Frame) -> int:
 def read_body_size(frame: Frame) -> int:
     """How many bytes of body the content header announces."""
     return int(_body_size.unpack_from(frame.raw, HEADER_BYTES + 4)[0])
+
+
+def read_properties(raw: bytes) -> tuple[tuple[str, str], ...]:
+    """The identifying properties in a content header frame, as text: `message_id`, `correlation_id`, each header by its own name.
+
+    Nothing where the header cannot be read: the broker decides about that, not the lab.
+    """
+    try:
+        _, _, content = frame.unmarshal(raw)
+    except UNREADABLE:
+        return ()
+    if not isinstance(content, header.ContentHeader):
+        return ()
+    properties = content.properties
+    known = {"message_id": properties.message_id, "correlation_id": properties.correlation_id}
+    found = {**known, **(properties.headers or {})}
+    return tuple((str(name), _text(value)) for name, value in found.items() if value is not None)
+
+
+def _text(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes | bytearray) else str(value)

@@ -1,4 +1,4 @@
-"""The fault of a Redis failover: the primary dies, and the Sentinels make its replica the primary."""
+"""A Redis failover: the primary dies, and the Sentinels make its replica the primary."""
 
 import time
 
@@ -6,6 +6,7 @@ from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
 from chaos.faults import FailOverRedis
 from chaos.injection import Evidence
+from chaos.injectors.injector import Capability, Injector, Means
 from chaos.ports import LOOPBACK, is_refused
 from chaos.services.redis.server import PRIMARY_NAME, RedisServer, ask_primary, missing_write
 from chaos.services.server import KILL_TIMEOUT_S
@@ -14,7 +15,7 @@ from chaos.services.server import KILL_TIMEOUT_S
 class RedisFailover:
     """kill -9 of the primary; heals by starting it again as a replica of the one that took over.
 
-    (Started as the primary that it was, it would take writes of stale clients for some ten seconds, until Sentinels demote it.)
+    (Started as a primary again, it would take writes of stale clients for about ten seconds, until the Sentinels demote it.)
     """
 
     target: str = "redis"
@@ -41,7 +42,7 @@ class RedisFailover:
         )
 
     def end(self) -> None:
-        """Start the old primary again, as a replica; where no other has taken over, as the primary that it still is."""
+        """Start the old primary again, as a replica; or as the primary, if no other node has taken over."""
         if self._old and not self._ended:
             self._ended = True
             primary = self._server.primary_port()
@@ -63,3 +64,13 @@ class RedisFailover:
         if primary[1] == self._old:
             return f"the Sentinels still name the old primary at port {self._old}"
         return missing_write(*primary)
+
+
+def inject(fault: FailOverRedis, means: Means) -> RedisFailover:
+    """The injection of one such fault."""
+    server = means.own_services["redis"]
+    assert isinstance(server, RedisServer), "an environment with Sentinels runs this kind of server"
+    return RedisFailover(server)
+
+
+INJECTOR = Injector(inject, needs=frozenset({Capability.OWN_SERVICES, Capability.SENTINELS}))

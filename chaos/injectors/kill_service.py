@@ -1,9 +1,10 @@
-"""Faults of services: kill -9 of a server."""
+"""kill -9 of a service of the lab's own."""
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
 from chaos.faults import KillService
 from chaos.injection import Evidence
+from chaos.injectors.injector import Capability, Injector, Means
 from chaos.services.service import OwnService
 
 
@@ -18,7 +19,7 @@ class ServiceKill:
         self._ended = False
 
     def begin(self) -> None:
-        """Kill."""
+        """SIGKILL to everything that holds its data."""
         self._begun = True
         self._evidence = self._service.kill()
 
@@ -39,10 +40,18 @@ class ServiceKill:
             self._service.respawn()
 
     def await_healed(self, timeout_s: float) -> None:
-        """See a full round trip through it, and that it has not forgotten what it had confirmed."""
+        """See a full round trip through it, and that nothing is lost that it had confirmed."""
         try:
             self._service.await_ready(Deadline.after(timeout_s))
         except ServiceUnavailable as error:
             raise FaultDidNotHeal(KillService.name, self.target, str(error)) from error
         if cost := self._service.damage():
             raise FaultDidNotHeal(KillService.name, self.target, cost)
+
+
+def inject(fault: KillService, means: Means) -> ServiceKill:
+    """The injection of one such fault."""
+    return ServiceKill(means.own_services[fault.service])
+
+
+INJECTOR = Injector(inject, needs=frozenset({Capability.OWN_SERVICES}))

@@ -6,10 +6,10 @@ from pathlib import Path
 from chaos import binaries
 from chaos.deadline import Deadline
 from chaos.errors import ServiceUnavailable
-from chaos.hosting.warden_client import Ward, Warden
-from chaos.network.toxiproxy import Toxiproxy
+from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease, is_refused
 from chaos.services.server import Server
+from chaos.services.toxiproxy.client import Toxiproxy
 
 
 class ToxiproxyServer(Server):
@@ -18,24 +18,24 @@ class ToxiproxyServer(Server):
     name = "toxiproxy"
     ports_needed = 1
 
-    def __init__(self, warden: Warden, directory: Path, leases: PortLease) -> None:
+    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
         super().__init__(warden, directory, leases)
-        self._ward: Ward | None = None
+        self._child: ChildProcess | None = None
 
     @property
     def api(self) -> Toxiproxy:
-        """To drive it."""
+        """The client of its HTTP interface."""
         return Toxiproxy(LOOPBACK, self.ports[0])
 
     @property
-    def wards(self) -> Sequence[Ward]:
+    def children(self) -> Sequence[ChildProcess]:
         """The server."""
-        return [self._ward] if self._ward else []
+        return [self._child] if self._child else []
 
     @property
-    def data_wards(self) -> Sequence[Ward]:
+    def data_children(self) -> Sequence[ChildProcess]:
         """The server."""
-        return self.wards
+        return self.children
 
     @property
     def data_ports(self) -> Sequence[int]:
@@ -43,9 +43,9 @@ class ToxiproxyServer(Server):
         return self.ports
 
     def missing(self) -> str:
-        """What an answer of its HTTP interface lacks."""
-        if is_refused(LOOPBACK, self.ports[0]):  # cheaper than to have an HTTP client find out
-            return f"nobody listens at port {self.ports[0]}"
+        """Nothing ("") when its HTTP interface answers, else the problem."""
+        if is_refused(LOOPBACK, self.ports[0]):  # cheaper than an attempt of an HTTP client
+            return f"nothing listens at port {self.ports[0]}"
         try:
             self.version()
         except ServiceUnavailable as error:
@@ -53,7 +53,7 @@ class ToxiproxyServer(Server):
         return ""
 
     def version(self) -> str:
-        """As it says itself."""
+        """As the server reports it."""
         return self.api.version()
 
     def _prepare(self, deadline: Deadline) -> None:
@@ -62,4 +62,4 @@ class ToxiproxyServer(Server):
     def _spawn(self) -> None:
         program = binaries.require(self.name, "toxiproxy-server")
         argv = [str(program), "-host", LOOPBACK, "-port", str(self.ports[0])]
-        self._ward = self._warden.spawn("toxiproxy", argv, log=self.directory / "toxiproxy.log", cwd=self.directory)
+        self._child = self._warden.spawn("toxiproxy", argv, log=self.directory / "toxiproxy.log", cwd=self.directory)

@@ -1,4 +1,4 @@
-"""What can befall one call of one fiber, as frozen data: the finest aim that a fault can take."""
+"""Faults of a single call of a single fiber, as frozen data: the finest aim that a fault can have."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,21 +9,21 @@ Side = Literal["before", "after"]
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """The process that asks is killed."""
+    """The calling process is killed."""
 
     side: Side
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The process that asks stands still."""
+    """The calling process is paused."""
 
     side: Side
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The connection breaks: before, the request is lost; after, its answer. Noticed after `noticed_s`, or when patience ends."""
+    """The connection breaks: before, the request is lost; after, its answer. Noticed after `noticed_s`, or at the time-out."""
 
     side: Side
     noticed_s: float = 0.0
@@ -36,4 +36,4 @@ class Undo:
     code: int
 
 
-Mishap = Kill | Pause | Cut | Undo
+CallFault = Kill | Pause | Cut | Undo

@@ -1,29 +1,32 @@
-"""Faults of the network between one process and one service: Toxiproxy's toxics, named and proven by what the process sees."""
+"""A degraded network between one process and one service, by Toxiproxy; proven on connections of the lab through the same proxy."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 
 import psutil
 
 from chaos.deadline import Deadline, wait
-from chaos.environment import Process
-from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal
+from chaos.errors import FaultDidNotBite, FaultDidNotHeal
 from chaos.faults import DegradeNetwork
 from chaos.injection import Evidence
-from chaos.network.toxiproxy import Toxic, Toxiproxy
+from chaos.injectors.injector import Capability, Injector, Means, process_of
+from chaos.network.proxies import NetworkProxy
+from chaos.process import Process
 from chaos.services.exchange import Exchange
+from chaos.services.registry import open_exchange
+from chaos.services.toxiproxy.client import Toxic
 
 SILENCE_S = 0.7
-"""How long nothing has to come for a connection to count as a black hole's."""
-PATIENCE_S = 2.0
-"""What a probe waits beyond what the fault itself adds."""
+"""How long a connection has to be silent to count as one in a black hole."""
+PROBE_TIMEOUT_S = 2.0
+"""How long a probe waits, in addition to the time that the fault itself adds."""
 AT_LEAST = 0.9
 """The part of the stated delay, or of the time that the stated bandwidth allows for, that has to be seen."""
 SLOW_REPLY_S = 0.6
 """How long the reply of a probe of the bandwidth should take."""
 USE_TIMEOUT_S = 5.0
-"""Within which the process has to be seen to go the way that is degraded."""
+"""Within this time the process has to be seen to use the proxy that is degraded."""
 LOOK_S = 0.05
 
 BOTH = ("upstream", "downstream")
@@ -31,31 +34,10 @@ Open = Callable[[float], Exchange]
 """A new connection through the link, with a time-out in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkProxy:
-    """A proxy between a process and a service, and who drives it."""
-
-    api: Toxiproxy
-    name: str
-
-    def degrade(self, fault: DegradeNetwork) -> None:
-        """Do it, to open connections and new ones."""
-        if fault.kind == "refuse":
-            self.api.disable(self.name)
-        else:
-            self.api.add(self.name, toxics(fault))
-
-    def restore(self) -> None:
-        """Undo whatever was done. Idempotent."""
-        self.api.clear(self.name)
-        self.api.enable(self.name)
-
-
 class NetworkDegradation:
-    """A degraded network, seen on a connection that was open before it and on a new one; and the process was seen to go that way."""
+    """Seen on a connection that was open before it and on a new one, when the process itself was seen to use the same proxy."""
 
     def __init__(self, fault: DegradeNetwork, proxy: NetworkProxy, connect: Open, process: Process, port: int) -> None:
-        check(fault)
         self.target = proxy.name
         self._process = process
         self._port = port
@@ -63,12 +45,11 @@ class NetworkDegradation:
         self._proxy = proxy
         self._connect = connect
         self._existing: Exchange | None = None
-        self._begun = False
+        self._number: int | None = None
         self._ended = False
 
     def begin(self) -> None:
-        """See that the process goes that way, and that the way is clean; then degrade."""
-        self._begun = True
+        """See that the process uses the proxy, and that a round trip through it works; then degrade it."""
         deadline = Deadline.after(USE_TIMEOUT_S)
         if problem := wait(lambda: missing_use(self._process.pid, self._port), deadline, every_s=LOOK_S):
             raise FaultDidNotBite(DegradeNetwork.name, self.target, problem)
@@ -77,7 +58,9 @@ class NetworkDegradation:
             self._existing.ask()
         except OSError as error:
             raise FaultDidNotBite(DegradeNetwork.name, self.target, f"the way was not clean before: {error}") from error
-        self._proxy.degrade(self._fault)
+        self._number = (
+            self._proxy.refuse() if self._fault.kind == "refuse" else self._proxy.degrade(toxics(self._fault))
+        )
 
     def await_bite(self, timeout_s: float) -> Evidence:
         """See it on the connection opened before, and on a new one."""
@@ -96,12 +79,13 @@ class NetworkDegradation:
         return Evidence(f"{self._fault.kind} seen on an open connection ({before[1]}) and on a new one ({after[1]})")
 
     def end(self) -> None:
-        """Take it off."""
-        if self._begun and not self._ended:
-            self._ended = True
+        """Take it off; other faults on the same proxy stay on."""
+        if not self._ended:
+            self._ended = self._existing is not None
             if self._existing is not None:
                 self._existing.close()
-            self._proxy.restore()
+            if self._number is not None:
+                self._proxy.restore(self._number)
 
     def await_healed(self, timeout_s: float) -> None:
         """See a clean round trip on a new connection."""
@@ -119,7 +103,7 @@ class NetworkDegradation:
 
     @property
     def _reply_bytes(self) -> int:
-        return round(self._fault.value * 1024 * SLOW_REPLY_S) if self._fault.kind == "slow" else 0
+        return round(self._fault.value * 1000 * SLOW_REPLY_S) if self._fault.kind == "slow" else 0
 
     def _is_slow(self, took_s: float) -> bool:
         """Whether an answer took as long as the fault makes it take."""
@@ -130,9 +114,9 @@ class NetworkDegradation:
     def _timeout_s(self) -> float:
         match self._fault.kind:
             case "delay" | "reset":
-                return PATIENCE_S + 2 * self._fault.value / 1000
+                return PROBE_TIMEOUT_S + 2 * self._fault.value / 1000
             case "slow":
-                return PATIENCE_S + 4 * SLOW_REPLY_S
+                return PROBE_TIMEOUT_S + 4 * SLOW_REPLY_S
             case _:
                 return SILENCE_S
 
@@ -146,14 +130,12 @@ class NetworkDegradation:
 
     def _seen_in(self, error: OSError) -> tuple[bool, str]:
         silent = isinstance(error, TimeoutError)
-        return silent if self._fault.kind == "blackhole" else not silent and self._fault.kind in (
-            "reset",
-            "refuse",
-        ), str(error)
+        seen = silent if self._fault.kind == "blackhole" else not silent and self._fault.kind in ("reset", "refuse")
+        return seen, str(error)
 
 
 def missing_use(pid: int, port: int) -> str:
-    """What is missing until the process, or one below it, holds a connection to this port; nothing: it does."""
+    """Nothing ("") if the process, or a descendant, holds a connection to this port; else a sentence that says that none does."""
     with suppress(psutil.Error):  # it may end while it is looked at
         root = psutil.Process(pid)
         for process in (root, *root.children(recursive=True)):
@@ -166,7 +148,7 @@ def missing_use(pid: int, port: int) -> str:
 
 
 def toxics(fault: DegradeNetwork) -> tuple[Toxic, ...]:
-    """What Toxiproxy calls it."""
+    """The toxics of Toxiproxy that do it."""
     value = round(fault.value)
     kinds: Mapping[str, tuple[Toxic, ...]] = {
         "delay": tuple(Toxic("latency", stream, {"latency": value}) for stream in BOTH),
@@ -178,14 +160,18 @@ def toxics(fault: DegradeNetwork) -> tuple[Toxic, ...]:
     return kinds[fault.kind]
 
 
-def check(fault: DegradeNetwork) -> None:
-    """Refuse what the lab cannot do or could not prove.
+def inject(fault: DegradeNetwork, means: Means) -> NetworkDegradation:
+    """The injection of one such fault."""
+    process = process_of(fault.process, means.processes)
+    proxy = means.links.proxied(process.spec.name, fault.service)
+    address = getattr(means.services.as_seen_by(process.spec.name), fault.service)
+    return NetworkDegradation(fault, proxy, partial(open_exchange, address), process, address.port)
 
-    Raises:
-        ChaosError: an unknown kind, or a value that would not be seen.
-    """
-    kinds = ("delay", "blackhole", "reset", "slow", "refuse")
-    if fault.kind not in kinds:
-        raise ChaosError(f"no network fault is called {fault.kind!r}; there are {', '.join(kinds)}")
-    if fault.value < 0 or (fault.kind in ("delay", "slow") and round(fault.value) < 1):
-        raise ChaosError(f"a network fault of kind {fault.kind!r} needs a value of 1 or more, not {fault.value:g}")
+
+def refusal(fault: DegradeNetwork, capabilities: frozenset[Capability]) -> str:
+    """A Redis that Sentinels watch is not linked."""
+    bypassed = fault.service == "redis" and Capability.SENTINELS in capabilities
+    return "its Redis is reached by Sentinels, and the address that they give leads past any proxy" if bypassed else ""
+
+
+INJECTOR = Injector(inject, needs=frozenset({Capability.LINKS}), programs=("toxiproxy-server",), refusal=refusal)

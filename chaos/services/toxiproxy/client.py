@@ -1,9 +1,9 @@
 """A Toxiproxy server, driven through toxiproxy-python: the few calls that the lab needs, each bounded in time and checked.
 
-toxiproxy-python keeps the server's address in class attributes, takes an HTTP 500 for success and waits for ever. So this
-goes in at its lowest floor, `APIConsumer`: a subclass a server (its class methods then have an address of their own, which makes
-two servers in one process possible), a time-out for every request, and a look at every status. Its `populate` (which
-returns nothing the second time) and `down` (which enables what was disabled before) are left alone.
+toxiproxy-python keeps the server's address in class attributes, takes an HTTP 500 for success and waits for ever. So only its
+lowest class is used, `APIConsumer`: one subclass per server (its class methods then have an address of their own, which makes
+two servers in one process possible), a time-out for every request, and a check of every status. Its `populate` (which
+returns nothing the second time) and `down` (which enables what was disabled before) are not used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ OK_BELOW = 300
 
 @dataclass(frozen=True, slots=True)
 class Toxic:
-    """What is done to a proxy's connections in one direction; `stream`: `upstream` (towards the server) or `downstream`."""
+    """A fault on the connections of a proxy in one direction; `stream`: `upstream` (towards the server) or `downstream`."""
 
     type: str
     stream: str
@@ -31,7 +31,7 @@ class Toxic:
 
     @property
     def name(self) -> str:
-        """Unique in its proxy: a toxic put there twice is one."""
+        """Unique in its proxy, unless a suffix is added."""
         return f"{self.type}_{self.stream}"
 
 
@@ -44,7 +44,7 @@ class Toxiproxy:
         self._options: dict[str, Any] = {"timeout": REQUEST_TIMEOUT_S, "proxies": {"no_proxy": host}}
 
     def version(self) -> str:
-        """As the server says."""
+        """As the server reports it."""
         return self._checked(self._api.get, "/version").text
 
     def create(self, name: str, *, listen: tuple[str, int], upstream: tuple[str, int]) -> None:
@@ -66,27 +66,26 @@ class Toxiproxy:
         """Have the proxy listen no longer, and close its connections."""
         self._checked(self._api.post, _path(name), json={"enabled": False})
 
-    def is_enabled(self, name: str) -> bool:
-        """Whether the proxy listens."""
-        return bool(self._checked(self._api.get, _path(name)).json()["enabled"])
-
-    def add(self, name: str, toxics: Sequence[Toxic]) -> None:
-        """Put toxics on a proxy; one that is there already stays as it is."""
+    def add(self, name: str, toxics: Sequence[Toxic], *, suffix: str = "") -> tuple[str, ...]:
+        """Put toxics on a proxy; one of the same name stays as it is. Their names, with this suffix."""
         there = self.toxics(name)
         for toxic in toxics:
-            if toxic.name not in there:
+            if toxic.name + suffix not in there:
                 body = {
-                    "name": toxic.name,
+                    "name": toxic.name + suffix,
                     "type": toxic.type,
                     "stream": toxic.stream,
                     "attributes": dict(toxic.attributes),
                 }
                 self._checked(self._api.post, f"{_path(name)}/toxics", json=body)
+        return tuple(toxic.name + suffix for toxic in toxics)
 
-    def clear(self, name: str) -> None:
-        """Take every toxic off a proxy. Idempotent."""
-        for toxic in self.toxics(name):
-            self._checked(self._api.delete, f"{_path(name)}/toxics/{toxic}")
+    def remove(self, name: str, toxics: Sequence[str]) -> None:
+        """Take the toxics of these names off a proxy. Idempotent."""
+        there = self.toxics(name) if toxics else ()
+        for toxic in toxics:
+            if toxic in there:
+                self._checked(self._api.delete, f"{_path(name)}/toxics/{toxic}")
 
     def toxics(self, name: str) -> tuple[str, ...]:
         """The names of the toxics on a proxy."""
