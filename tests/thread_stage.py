@@ -105,6 +105,9 @@ class ThreadStage:
     def now_ns(self) -> int:
         return self.events.now_ns()
 
+    def since_start_ns(self, at_ns: int) -> int:
+        return at_ns
+
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 

@@ -46,6 +46,8 @@ def processes_to_link(
         _check_role(strike.when, system, roles)
         process = _process_aimed_at(strike.fault, system, roles)
         _check_services(strike.fault, system, environment)
+        if why := environment.can(strike.fault):
+            raise NotApplicable(why)
         if process is not None and strike.fault.needs_link:
             linked.append(process)
     return tuple(dict.fromkeys(linked))

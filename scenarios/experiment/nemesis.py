@@ -196,10 +196,14 @@ class Nemesis:
         while True:
             asked_ns = self._stage.now_ns()
             try:
-                return asked_ns, injection.await_bite(SLICE_S)
+                evidence = injection.await_bite(SLICE_S)
             except FaultDidNotBite:
                 if self.has_given_up:
                     raise
+                continue
+            if evidence.at_ns is not None:  # the injector saw it happen; else, some time in the last slice
+                asked_ns = max(asked_ns, self._stage.since_start_ns(evidence.at_ns))
+            return asked_ns, evidence
 
     def _last(self, number: int, state: StrikeState) -> None:
         lasts_s = state.strike.lasts_s

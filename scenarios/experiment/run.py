@@ -38,8 +38,8 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What an experiment needs to know beside its strikes. `warm_up`: the task before the storm; None: the stage needs none."""
+class Timing:
+    """How long an experiment waits for what; and `warm_up`: the task before the storm; None: the stage needs none."""
 
     quiet_s: float
     budget_s: float
@@ -52,14 +52,14 @@ class Terms:
 class Experiment:
     """A run while it goes on. `problems`: what went wrong with the lab's own work; each makes the run unknown."""
 
-    def __init__(self, stage: Stage, outside: Outside, strikes: Sequence[Strike], terms: Terms) -> None:
+    def __init__(self, stage: Stage, outside: Outside, strikes: Sequence[Strike], timing: Timing) -> None:
         self.stage = stage
         self.outside = outside
-        self.terms = terms
+        self.timing = timing
         self.submissions = Submissions(stage.records("client"), stage.now_ns, stage.signal())
         self.nemesis = Nemesis(stage, outside, self.submissions, strikes)
-        self.reader = StatusReader(stage, self.submissions, every_s=terms.read_every_s)
-        self.supervisor = Supervisor(stage, self._is_struck, restarts_max=terms.restarts_max)
+        self.reader = StatusReader(stage, self.submissions, every_s=timing.read_every_s)
+        self.supervisor = Supervisor(stage, self._is_struck, restarts_max=timing.restarts_max)
         self.problems: list[str] = []
         self._keeps_account = False
 
@@ -84,9 +84,9 @@ class Experiment:
         try:
             self.stage.begin("start")
             self.stage.start_processes()
-            if self.terms.warm_up is not None:
+            if self.timing.warm_up is not None:
                 self.stage.begin("warm-up")
-                self._warm_up(self.terms.warm_up)
+                self._warm_up(self.timing.warm_up)
             self._storm(driver)
             self.stage.begin("calm")
             drained = self._calm(driver)
@@ -149,7 +149,7 @@ class Experiment:
             self.nemesis.await_over()
             raise
         self.problems += self.nemesis.failed()
-        if not self.terms.patience.may_miss:
+        if not self.timing.patience.may_miss:
             self.problems += self.nemesis.missed()
         self.problems += [*driver.problems(), *self._too_little_work()]
 
@@ -167,12 +167,12 @@ class Experiment:
 
     def _ended_since(self, since_ns: int | None) -> int | None:
         """Since when every task has ended, where strikes may miss: there is nothing left to disturb."""
-        if not self.terms.patience.may_miss or not all_ended(self.account(), self.submissions.outcomes):
+        if not self.timing.patience.may_miss or not all_ended(self.account(), self.submissions.outcomes):
             return None
         return self.stage.now_ns() if since_ns is None else since_ns
 
     def _is_patience_over(self, began_ns: int, ended_since_ns: int | None) -> bool:
-        patience, now_ns = self.terms.patience, self.stage.now_ns()
+        patience, now_ns = self.timing.patience, self.stage.now_ns()
         waited_s = (now_ns - began_ns) / 1e9
         if ended_since_ns is not None and (now_ns - ended_since_ns) / 1e9 >= SETTLED_S:
             return True
@@ -182,7 +182,7 @@ class Experiment:
 
     def _too_little_work(self) -> list[str]:
         """The warm-up comes before any fault: that it was dealt with says nothing of the storm."""
-        warm_up = self.terms.warm_up
+        warm_up = self.timing.warm_up
         if warm_up is None:
             return []
         if any(outcome != "fail" for task, outcome in self.submissions.outcomes.items() if task != warm_up.task):
@@ -196,8 +196,8 @@ class Experiment:
             self.account,
             self.outside,
             lambda: self.submissions.outcomes,
-            quiet_s=self.terms.quiet_s,
-            budget_s=self.terms.budget_s,
+            quiet_s=self.timing.quiet_s,
+            budget_s=self.timing.budget_s,
         )
         self.stage.say(f"drained after {drained.took_s:.1f} s: {drained.how}")
         self.reader.stop()

@@ -60,6 +60,9 @@ class Stage(Protocol):
     def now_ns(self) -> int:
         """Nanoseconds since the run began."""
 
+    def since_start_ns(self, at_ns: int) -> int:
+        """An instant on the clock of the injectors (`chaos.injection.Evidence.at_ns`), as nanoseconds since the run began."""
+
     def sleep(self, seconds: float) -> None:
         """Let time pass for the calling flow."""
 

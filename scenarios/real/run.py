@@ -14,7 +14,7 @@ from scenarios.experiment.driver import Driver
 from scenarios.experiment.facts import describe_run
 from scenarios.experiment.fitting import processes_to_link
 from scenarios.experiment.plan import Plan, plan, warm_up
-from scenarios.experiment.run import BUDGET_S, Experiment, Patience, Terms
+from scenarios.experiment.run import BUDGET_S, Experiment, Patience, Timing
 from scenarios.experiment.scenario import Scenario
 from scenarios.real.stage import RealStage, Say
 from scenarios.stored.rundir import RunDirectory
@@ -52,7 +52,7 @@ def run(
         MalformedPolicy: the system states a limit or a pace that is none; nothing was run.
         RunExists: `out` holds a run already.
     """
-    terms = terms_of(system)
+    timing = timing_of(system)
     services = _provision(scenario, system, environment)
     directory = RunDirectory(out)
     directory.create()
@@ -60,7 +60,7 @@ def run(
     facts = describe_run(scenario, system, environment, seed=seed, repeat=repeat)
     directory.write_facts(facts)  # whatever happens from here on, it is known what was run
     stage = RealStage(system, environment, services, directory, facts, say)
-    experiment = Experiment(stage, stage.outside, planned.strikes, terms)
+    experiment = Experiment(stage, stage.outside, planned.strikes, timing)
     try:
         _carry_out(stage, experiment, drive(stage, experiment, planned))
     except (ChaosError, RunFailed) as error:
@@ -75,11 +75,11 @@ def run(
     return directory
 
 
-def terms_of(system: System) -> Terms:
+def timing_of(system: System) -> Timing:
     """What an experiment has to know of the system."""
     pace, policy = pace_of(system), policy_of(system)
     budget_s = BUDGET_S if policy.budget_s is None else policy.budget_s
-    return Terms(pace.quiet_s, budget_s, PATIENCE, READ_EVERY_S, warm_up())
+    return Timing(pace.quiet_s, budget_s, PATIENCE, READ_EVERY_S, warm_up())
 
 
 def _provision(scenario: Scenario, system: System, environment: Environment) -> Services:

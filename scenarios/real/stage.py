@@ -120,6 +120,10 @@ class RealStage:
         """Nanoseconds of this machine's monotonic clock since the run began."""
         return time.monotonic_ns() - self.t0_ns
 
+    def since_start_ns(self, at_ns: int) -> int:
+        """An instant of this machine's monotonic clock since the run began."""
+        return at_ns - self.t0_ns
+
     def sleep(self, seconds: float) -> None:
         """Block this thread."""
         time.sleep(seconds)

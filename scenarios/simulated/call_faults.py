@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from chaos.faults import KillProcess, PauseProcess
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.kernel.scheduler import Fiber, Life, Waiters
 from chaos.simulation.kernel.trace import Step
@@ -17,7 +18,7 @@ class CallFaults:
     """The call faults of one world. `told`: how each went that has struck; `calls_at_first`: calls by fiber when the first struck."""
 
     def __init__(self, planned: Sequence[PlannedCallFault], coverage: Coverage) -> None:
-        self._planned = {(call_fault.fiber, call_fault.call): call_fault for call_fault in planned}
+        self._planned = {(fault.fiber, fault.call): fault for fault in planned}
         self._coverage = coverage
         self._struck: set[tuple[str, int]] = set()
         self._down: set[str] = set()
@@ -33,7 +34,7 @@ class CallFaults:
 
     def missed(self) -> list[PlannedCallFault]:
         """Those whose call never came."""
-        return [call_fault for place, call_fault in self._planned.items() if place not in self._struck]
+        return [fault for place, fault in self._planned.items() if place not in self._struck]
 
     @property
     def are_healed(self) -> bool:
@@ -44,65 +45,68 @@ class CallFaults:
         """Whether a call fault has killed it and is going to start it again."""
         return process in self._down
 
-    def apply(self, fiber: Fiber, service: str, what: str, call_fault: CallFault) -> None:
+    def apply(self, fiber: Fiber, service: str, what: str, fault: CallFault) -> None:
         """Apply the fault of this fiber's present call; called by the network."""
         planned = self._planned[fiber.name, fiber.calls]
         self._struck.add((fiber.name, fiber.calls))
         process = self._world.process_of(fiber)
-        fault, target = _named(call_fault, process.name if process is not None else "client", service)
+        name, target = _named(fault, process.name if process is not None else "client", service)
         if process is not None:
             stage = stage_of(fiber.name, process.plan.role, self._world.trace.steps)
-            self._coverage.add(fault, [phase for phase in [stage_at_call(stage, what, planned.side)] if phase])
+            self._coverage.add(name, [phase for phase in [stage_at_call(stage, what, planned.side)] if phase])
         self._open += 1
         self.calls_at_first = self.calls_at_first or dict(self._world.network.calls)
-        self._tell("fault.begin", fault, target)
-        self._strike(fiber, process, call_fault)
-        call = _in_words(what, fiber.name, self._world.trace.steps)
-        seen = f"{planned.side} {call}, call {fiber.calls} of {fiber.name}"
-        self._tell("fault.bit", fault, target, detail=seen)
-        begun_ns = self._world.now_ns
-        healed_ns = begun_ns + ns(0.0 if isinstance(call_fault, Undo) else planned.lasts_s)
+        self._record("fault.begin", name, target)
+        self._strike(fiber, process, fault)
+        seen = (
+            f"{planned.side} {_in_words(what, fiber.name, self._world.trace.steps)}, call {fiber.calls} of {fiber.name}"
+        )
+        self._record("fault.bit", name, target, detail=seen)
+        healed_ns = self._world.now_ns + ns(0.0 if isinstance(fault, Undo) else planned.lasts_s)
+        self._tell(name, target, f"at call {fiber.calls} of {fiber.name}", seen, healed_ns)
+        self._world.scheduler.at(healed_ns, lambda: self._heal(name, target, process, fiber.life, fault))
+
+    def _tell(self, name: str, target: str, when: str, seen: str, healed_ns: int) -> None:
+        now_ns = self._world.now_ns
         self.told.append(
             FaultRecord(
-                fault=fault,
+                fault=name,
                 target=target,
-                when=f"at call {fiber.calls} of {fiber.name}",
-                begun_ns=begun_ns,
-                bit_ns=begun_ns,
+                when=when,
+                begun_ns=now_ns,
+                bit_ns=now_ns,
                 ended_ns=healed_ns,
                 healed_ns=healed_ns,
                 evidence=seen,
             )
         )
-        self._world.scheduler.at(healed_ns, lambda: self._heal(fault, target, process, fiber.life, call_fault))
 
-    def _strike(self, fiber: Fiber, process: SimulatedProcess | None, call_fault: CallFault) -> None:
-        if isinstance(call_fault, Kill):
+    def _strike(self, fiber: Fiber, process: SimulatedProcess | None, fault: CallFault) -> None:
+        if isinstance(fault, Kill):
             assert process is not None, "clients are not killed"
             self._down.add(process.name)
-            self._events.record("crash", actor=process.name)
+            self._events.record("crash", actor=process.name, asked_ns=self._world.now_ns)
             self._world.kill(process)
-        elif isinstance(call_fault, Pause):
+        elif isinstance(fault, Pause):
             self._world.scheduler.pause(fiber.life)
 
-    def _heal(
-        self, fault: str, target: str, process: SimulatedProcess | None, life: Life, call_fault: CallFault
-    ) -> None:
-        self._tell("fault.end", fault, target)
-        if isinstance(call_fault, Kill):
+    def _heal(self, name: str, target: str, process: SimulatedProcess | None, life: Life, fault: CallFault) -> None:
+        self._record("fault.end", name, target)
+        if isinstance(fault, Kill):
             assert process is not None, "clients are not killed"
             self._down.discard(process.name)
             if not process.is_alive():
-                self._events.record("restart", actor=process.name)
+                self._events.record("restart", actor=process.name, asked_ns=self._world.now_ns)
                 self._world.start(process)
-        elif isinstance(call_fault, Pause) and life.paused:
+        elif isinstance(fault, Pause) and life.paused:
             self._world.scheduler.resume(life)
-        self._tell("fault.healed", fault, target)
+        self._record("fault.healed", name, target)
         self._open -= 1
         self._world.scheduler.wake(self.healed)
 
-    def _tell(self, event: str, fault: str, target: str, detail: str | None = None) -> None:
-        self._events.record(event, actor="lab", fault=fault, target=target, detail=detail)
+    def _record(self, event: str, fault: str, target: str, detail: str | None = None) -> None:
+        asked_ns = self._world.now_ns  # nothing takes time here: asked for and seen at once
+        self._events.record(event, actor="lab", fault=fault, target=target, asked_ns=asked_ns, detail=detail)
 
 
 def _in_words(what: str, fiber: str, steps: Sequence[Step]) -> str:
@@ -119,12 +123,12 @@ def _in_words(what: str, fiber: str, steps: Sequence[Step]) -> str:
     return f"commit of {', '.join(dict.fromkeys(written))}" if written else what
 
 
-def _named(call_fault: CallFault, process: str, service: str) -> tuple[str, str]:
-    match call_fault:
+def _named(fault: CallFault, process: str, service: str) -> tuple[str, str]:
+    match fault:
         case Kill():
-            return "process_killed", process
+            return KillProcess.name, process
         case Pause():
-            return "process_paused", process
+            return PauseProcess.name, process
         case Cut("before"):
             return "network_request_lost", f"{process}→{service}"
         case Cut():

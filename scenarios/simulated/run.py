@@ -23,7 +23,7 @@ from scenarios.errors import ScenarioError
 from scenarios.experiment.clients import Clients, Roster
 from scenarios.experiment.driver import Driver
 from scenarios.experiment.plan import Arrival
-from scenarios.experiment.run import BUDGET_S, Experiment, Patience, Terms
+from scenarios.experiment.run import BUDGET_S, Experiment, Patience, Timing
 from scenarios.judging.assumptions import doubts_of_history
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import Judgement, judge
@@ -130,7 +130,7 @@ class WorldRun:
         for process in simulation.processes(plan.sizes, self._probe):
             self.world.add(process, Skew(*plan.skews.get(process.name, (0.0, 1.0))))
         strikes = [strike_of(strike) for strike in plan.strikes]
-        self.experiment = Experiment(self.stage, self.stage.outside, strikes, _terms(plan, simulation))
+        self.experiment = Experiment(self.stage, self.stage.outside, strikes, _timing(plan, simulation))
         self._driver = (drive or _with_planned_clients(plan))(self.stage, self.experiment)
 
     def carry_out(self) -> Simulated:
@@ -244,9 +244,9 @@ def _client_name(task: str, copy: int) -> str:
     return f"client-{task}" + ("-again" if copy else "")
 
 
-def _terms(plan: WorldPlan, simulation: Simulation) -> Terms:
+def _timing(plan: WorldPlan, simulation: Simulation) -> Timing:
     terms = simulation.terms
-    return Terms(
+    return Timing(
         quiet_s=terms.pace.quiet_s,
         budget_s=BUDGET_S if terms.policy.budget_s is None else terms.policy.budget_s,
         patience=Patience(plan.patience_s, may_miss=not plan.must_bite),

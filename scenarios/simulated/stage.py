@@ -81,6 +81,10 @@ class SimulatedStage:
         """Virtual nanoseconds since the world began."""
         return self.world.scheduler.now_ns
 
+    def since_start_ns(self, at_ns: int) -> int:
+        """The same instant: a world has one clock."""
+        return at_ns
+
     def sleep(self, seconds: float) -> None:
         """Block this fiber."""
         self.world.scheduler.rest(ns(seconds))

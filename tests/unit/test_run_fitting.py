@@ -22,6 +22,10 @@ ALL = frozenset(SERVICE_NAMES)
 class World:
     name: str = "local"
     offers: frozenset[ServiceName] = ALL
+    flaw: str = ""
+
+    def can(self, fault: Fault) -> str:
+        return self.flaw
 
 
 @dataclass
@@ -87,6 +91,11 @@ def test_a_fault_of_a_service_that_the_environment_lacks_is_not_applicable() -> 
 
     with pytest.raises(NotApplicable, match="service_killed needs mysql, which the environment 'embedded' lacks"):
         link(scenario(KillService("mysql")), world=embedded)
+
+
+def test_a_fault_that_the_environment_cannot_do_is_not_applicable_and_says_why() -> None:
+    with pytest.raises(NotApplicable, match="it runs no service that it could kill"):
+        link(scenario(KillService("mysql")), world=World("external", flaw="it runs no service that it could kill"))
 
 
 def test_a_moment_of_the_leader_needs_one() -> None:

@@ -1,6 +1,6 @@
 """Makes a world in which a promise breaks as small as it can be: fewer tasks, processes, faults and delays, the same promise broken.
 
-Every attempt is a whole world run and judged anew, so nothing is believed that was not seen.
+Every candidate is run as a whole world and judged anew.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ from scenarios.simulated.worlds.plan import DelayPlan, PlannedCallFault, Planned
 TRIES_MAX = 600
 AIMS_MAX = 160
 FEW_AIMS_MAX = 30
-"""In how many places of a smaller world a fault is tried before the smaller world is given up: of the smallest there is, of another."""
+"""Maximum number of alternative fault positions to try per candidate. AIMS_MAX: for the minimal candidate, FEW_AIMS_MAX: for others."""
 
 
 def broken_promises(world: Simulated) -> list[Guarantee]:
@@ -43,7 +43,7 @@ def shrink(
     tries_max: int = TRIES_MAX,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Shrunk:
-    """The smallest world in which the promise still breaks; `is_over`: whether it is time to be content with what there is."""
+    """The smallest world in which the promise still breaks; `is_over`: whether to stop with the best so far."""
     first = simulate(plan, simulation, keep_delays=True)
     assert promise in broken_promises(first), "the world that is to be shrunk breaks the promise"
     shrinker = _Shrinker(simulation, promise, first, tries_max, is_over)
@@ -99,13 +99,13 @@ class _Shrinker:
         return any(self._try(plan) for plan in plans)
 
     def _state_delays(self) -> None:
-        """Delays as stated, not as drawn, so that they can be taken away; best of all, none."""
+        """Replace drawn delays by stated ones, which can be taken away one by one; at best by none."""
         stated = {fiber: dict(legs) for fiber, legs in (self.best.deviations or {}).items()}
         if not self._try(replace(self.plan, delays=DelayPlan())):
             self._try(replace(self.plan, delays=DelayPlan(stated=stated)))
 
     def _smallest_at_once(self) -> None:
-        """One task and one process of each role: where that will do, nothing need be taken away bit by bit."""
+        """Try one task and one process of each role: if the promise breaks there too, nothing has to be taken away step by step."""
         for task in _by_size(self.plan.tasks):
             bare = replace(self.plan, tasks=(task,), sizes=Sizes(1, 1, 1, 1, 1), skews={})
             plans = [replace(bare, delays=DelayPlan()), bare] if bare.delays.stated else [bare]
@@ -113,7 +113,7 @@ class _Shrinker:
                 return
 
     def _re_aimed(self, plan: WorldPlan, aims_max: int = FEW_AIMS_MAX) -> bool:
-        """The same with its faults aimed elsewhere: in a smaller world the same moment has another number."""
+        """Try the same world with its faults aimed elsewhere: in a smaller world the same moment has another number."""
         return self._first_that_breaks(islice(self._other_aims(plan), aims_max))
 
     def _other_aims(self, plan: WorldPlan) -> Iterator[WorldPlan]:

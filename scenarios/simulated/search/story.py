@@ -1,10 +1,11 @@
-"""The story of a world in numbered steps: who did what, one sentence for as long as it is the same one's turn."""
+"""The story of a world in numbered steps: which process did what, one sentence for consecutive acts of the same process."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from chaos.faults import FAULTS
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.journey import words_of
 from scenarios.record.history import NS_PER_S, Event, History
@@ -12,9 +13,9 @@ from scenarios.record.run_facts import Turn
 from scenarios.simulated.run import Simulated
 
 CLAUSES_MAX = 9
-"""What one does in one go and takes more words than this is told by its beginning and its end."""
+"""Of a step with more clauses than this, only the first and the last are told."""
 BLOCK_MAX = 6
-"""Repetitions of so many steps in a row are recognised, and told once."""
+"""Longest block of steps whose repetition is recognised, and told once."""
 
 _TOLD = frozenset(
     {
@@ -30,6 +31,7 @@ _AT_THE_BROKER: Mapping[str, str] = {
     "requeue": "gives the message back",
     "reject": "rejects the message",
 }
+_ENDING_PROCESSES = frozenset(name for name, fault in FAULTS.items() if fault.ends_process)
 _SAME_INSTANT_NS = 1_000_000
 
 
@@ -56,7 +58,7 @@ def tell(world: Simulated, promise: Guarantee) -> list[Turn]:
 
 
 class _Teller:
-    """Knows what the story is about: the witnesses, and whoever had to do with them."""
+    """Knows what the story is about: the witnesses, and the processes that had to do with them."""
 
     def __init__(self, world: Simulated, promise: Guarantee) -> None:
         self._world = world
@@ -68,13 +70,13 @@ class _Teller:
         self._kills_ns = [
             (event.target, event.t_ns)
             for event in self._events
-            if event.event == "fault.bit" and event.fault == "process_killed"
+            if event.event == "fault.bit" and event.fault in _ENDING_PROCESSES
         ]
 
     def moments(self) -> list[_Moment]:
         """Everything worth telling, each with its words."""
         told = [self._of_event(event) for event in self._events if event.event in _TOLD]
-        # The broker first: sorted by time, what a strike was waiting for stands before it.
+        # The broker first: the sort by time is stable, so the traffic that a strike waited for stands before the strike.
         return [*self._at_the_broker(), *(moment for moment in told if moment is not None)]
 
     def verdict(self) -> Turn:
@@ -108,7 +110,7 @@ class _Teller:
         return _Moment(event.t_ns, "the client" if event.actor.startswith("client") else event.actor, words_of(event))
 
     def _is_task(self, event: Event) -> bool:
-        """Whether this lease is a task's: the rows tell of those."""
+        """Whether this lease is a task's: those are told by the rows."""
         return event.resource is not None and not event.resource.startswith("lock:")
 
     def _was_killed(self, event: Event) -> bool:
@@ -146,7 +148,7 @@ def _times(clause: str, times: int) -> str:
 
 
 def told_once(turns: list[Turn]) -> list[Turn]:
-    """Where the same few steps come again and again, they are told once, with how often they came again."""
+    """Without repetitions: a block of steps that comes again and again is told once, with the number of times."""
     told: list[Turn] = []
     position = 0
     while position < len(turns):
