@@ -9,6 +9,7 @@ ScenarioError
 │   ├── NotAToken            what was given to be replayed says no world
 │   ├── NotARange            seeds, or a shard, that are none
 │   └── NotRows              a file that holds no rows of a campaign
+├── UnreadableVerdicts   verdicts.json of a stored run is damaged; a report is written without it
 ├── NotApplicable        this scenario cannot be aimed at this system or environment (unknown: exit code 3)
 └── RunFailed            the lab could not bring the run to its end (unknown: exit code 3)
     ├── ExecutorMissing      what was asked to run simulated worlds is not installed
@@ -90,6 +91,10 @@ class NotRows(WrongUsage):
 
     def __init__(self, file: "Path", why: str) -> None:
         super().__init__(f"{file} cannot be merged: {why}")
+
+
+class UnreadableVerdicts(ScenarioError):
+    """verdicts.json exists, and is not what the lab writes; the message says why."""
 
 
 class NotApplicable(ScenarioError):

@@ -77,7 +77,9 @@ def test_the_first_thing_to_read_is_the_verdict(page: Callable[..., Page], tmp_p
     opened = page(sample_runs.broken(tmp_path / "run"))
 
     assert opened.text(".banner .word") == "BROKEN"
-    assert opened.text("h1").startswith("naive broke 2 of the 5 promises it claims, under broker_killed: no_lost_task")
+    assert opened.text("h1").startswith(
+        "naive violated 2 of the 5 guarantees it claims, under broker_killed: no_lost_task"
+    )
     assert [chip.text for chip in opened.all(".verdicts tbody tr .chip")][:5] == [
         "broken",
         "broken",
