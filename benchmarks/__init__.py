@@ -1,1 +1,1 @@
-"""Scripts that measure: the figures in README.md and docs/ are theirs. Each is run by itself; none is a test."""
+"""Measurement scripts: they produced the figures in README.md and docs/. Each is a program; none is a test."""

@@ -1,8 +1,8 @@
-"""Writes large histories with known anomalies in them, fast and from a seed: DuckDB puts the lines together.
+"""Writes large histories with known anomalies in them, fast and from a seed: DuckDB builds the lines.
 
-Of the tasks that are troubled half fail once and are retried, a fifth outlive their worker's death, a fifth lose an ack, a tenth die of
-a permanent error; all others run once and succeed. A handful misbehave: `ANOMALIES` says how, and which promise that breaks; nothing
-else is broken.
+Of the troubled tasks, half fail once and are retried, a fifth survive the death of their worker, a fifth lose an ack, a tenth die of a
+permanent error; all others run once and succeed. A few tasks misbehave, each kind as in `ANOMALIES`, which names the guarantees that it
+violates; no other guarantee is violated.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ import duckdb
 
 EVENTS_A_TASK = 10
 SPACING_NS = 1_000_000
-"""Every task has its millisecond; what comes later than that (retries) goes to files of its own, so that nothing needs sorting."""
+"""Every task has one millisecond; later events (retries) go to separate files, so that no file needs sorting."""
 
 ANOMALIES: Mapping[str, tuple[str, ...]] = {
     "lost": ("no_lost_task",),
@@ -24,14 +24,14 @@ ANOMALIES: Mapping[str, tuple[str, ...]] = {
     "untruthful": ("status_truthful",),
     "hasty": ("retry_schedule",),
 }
-"""Kinds of misbehaviour, and the promises that each breaks."""
+"""Kinds of misbehaviour, and the guarantees that each violates."""
 
 POLICY = {"attempts_max": 3, "delays_s": [[1, 2], [2, 4]], "tolerance_s": 0.5, "budget_s": 100_000}
 
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """What was written: the files, how many events, and who breaks what."""
+    """The written files, the number of events, and by guarantee the tasks that violate it."""
 
     files: tuple[Path, ...]
     events: int
@@ -63,9 +63,11 @@ def write_history(directory: Path, *, events: int, seed: int, troubled: float, e
     _write_lab(directory / "history.lab.jsonl", tasks, excluded={*dead, *kinds["lost"]}, dead=dead)
     files = tuple(sorted(directory.glob("history.*.jsonl")))
     broken = {
-        promise: tuple(sorted(task for kind, breaks in ANOMALIES.items() if promise in breaks for task in kinds[kind]))
+        guarantee: tuple(
+            sorted(task for kind, breaks in ANOMALIES.items() if guarantee in breaks for task in kinds[kind])
+        )
         for breaks in ANOMALIES.values()
-        for promise in breaks
+        for guarantee in breaks
     }
     return Planted(files, sum(_count_lines(file) for file in files), broken)
 
@@ -112,7 +114,7 @@ ORDER BY i
 
 
 def _line(after_ns: int, actor: str, event: str, fields: str = "", *, only: str = "true") -> str:
-    """SQL for one line, or NULL. `actor` is SQL, `fields` what else the JSON has; `only` says for which tasks."""
+    """SQL for one line, or NULL. `actor`: SQL; `fields`: further JSON fields; `only`: an SQL condition on the tasks."""
     text = f"""'{{"t_ns":' || (t + {after_ns}) || ',"actor":"' || {actor} || '","event":"{event}","task":"' || task || '"{fields}}}'"""
     return f"CASE WHEN {only} THEN {text} END"
 

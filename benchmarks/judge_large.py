@@ -1,7 +1,7 @@
 """How fast large histories are judged, and in how much memory: `python benchmarks/judge_large.py --events 1000000 10000000 [--seed N]`.
 
-For each size a history with planted anomalies is written, and judged for all promises in a process of its own, from its files to the
-verdicts, which must name exactly what was planted. Printed as a row of docs/performance.md.
+For each size a history with planted anomalies is written, and a process of its own judges all guarantees, from the files to the
+verdicts, which must name exactly the planted anomalies. The output is a row of docs/performance.md.
 """
 
 import argparse
@@ -30,9 +30,9 @@ def main() -> None:
     parser.add_argument("--events", type=int, nargs="+", default=[10**5, 10**6, 10**7])
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument(
-        "--troubled", type=float, default=0.04, help="the share of tasks that are retried, crash, lose an ack or die"
+        "--troubled", type=float, default=0.04, help="share of tasks that are retried, crash, lose an ack or die"
     )
-    parser.add_argument("--scratch", type=Path, default=None, help="where there is room for 100 bytes an event")
+    parser.add_argument("--scratch", type=Path, default=None, help="directory with 100 bytes of free space per event")
     arguments = parser.parse_args()
     share = f"{arguments.troubled:.0%} of the tasks troubled"
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
@@ -74,9 +74,9 @@ def measure(scratch: Path, events: int, seed: int, troubled: float) -> str:
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     verdicts, peak_bytes = msgspec.json.decode(process.stdout)
     said = {name: tuple(verdict["witnesses"]) for name, verdict in verdicts["verdicts"].items()}
-    assert said == dict(planted.broken), "the verdicts must name what was planted, and nothing else"
+    assert said == dict(planted.broken), "the verdicts must name the planted anomalies, and nothing else"
     others = [name for name, verdict in verdicts["not_claimed"].items() if verdict["verdict"] != "held"]
-    assert others == [], f"nothing else was planted, and yet: {others}"
+    assert others == [], f"without a planted anomaly, but not held: {others}"
     size = sum(file.stat().st_size for file in planted.files)
     return (
         f"| {planted.events:,} | {size / 1e6:,.0f} MB | {took_s:.2f} s | {cpu_s:.2f} s | {planted.events / took_s:,.0f} "

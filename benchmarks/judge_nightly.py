@@ -1,4 +1,4 @@
-"""The nightly run of the judges' tests: a hundred times as many drawn, planted and damaged histories. Prints the seed that repeats it.
+"""The nightly run of the checkers' tests: a hundred times as many drawn, planted and damaged histories. Prints the seed that repeats it.
 
 `python benchmarks/judge_nightly.py [--factor 100] [--seed N]`; takes hours on two cores. 10^5 damaged histories at a factor of 100.
 """
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> int:
-    """Run them; the exit code is pytest's."""
+    """Run the tests; return the exit code of pytest."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--factor", type=float, default=100)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))

@@ -1,4 +1,4 @@
-"""What judging a small history costs, as simulators and mutants do by the thousand: `python benchmarks/judge_small.py [--tasks 30]`."""
+"""Cost of judging a small history, as the simulator does thousands of times: `python benchmarks/judge_small.py [--tasks 30]`."""
 
 import argparse
 import sys
@@ -19,7 +19,7 @@ ROUNDS = 300
 
 
 def main() -> None:
-    """Measure the index, the judgement of a good history, and of one with a broken promise."""
+    """Measure the index, the judgement of a good history, and of one with a broken guarantee."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=int, default=30)
     tasks = parser.parse_args().tasks
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def best_ms(work: Callable[[], object]) -> float:
-    """The shortest of ROUNDS tries: what it costs when nothing else is in the way."""
+    """The shortest of ROUNDS tries: the cost without disturbance by other processes."""
     shortest_s = float("inf")
     for _ in range(ROUNDS):
         begun = time.perf_counter()

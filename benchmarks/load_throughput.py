@@ -1,4 +1,4 @@
-"""What rate a system sustains on this machine: loads of rising rate, each a run of its own, until one is more than it carries.
+"""The rate that a system sustains on this machine: loads of rising rate, each a separate run, until one exceeds the capacity.
 
 Run: python benchmarks/load_throughput.py [--system reference] [--rates 25,50,100,150,200] [--seconds 10] [--seed 1]
 """
@@ -18,17 +18,17 @@ from tasklab.commands.output import Progress
 from tasklab.commands.worlds import EnvironmentName, make_environment
 
 BACKLOG_MAX_S = 1.0
-"""A rate is sustained if at the end of its load no more is open than comes in within so long."""
+"""A rate is sustained if the open tasks at the end of the load are at most the submissions of this time."""
 ROW = "| {:>6} | {:>8} | {:>18} | {:>18} | {:>8} | {:>10} | {:>8} |"
 HEADINGS = ("rate/s", "offered", "202 p50 / p99 ms", "effect p50 / p99", "open", "exit code", "carried")
 
 
 def main() -> None:
-    """Print one row a rate, as a Markdown table, while it is measured."""
+    """Measure each rate, and print a row of a Markdown table for it."""
     options = _options()
     plugin = find_system(options.system)
     print(
-        f"{plugin.name}, {options.seconds:g} s a rate, seed {options.seed}; {os.cpu_count()} cores, {platform.platform()}"
+        f"{plugin.name}, {options.seconds:g} s per rate, seed {options.seed}; {os.cpu_count()} cores, {platform.platform()}"
     )
     print(ROW.format(*HEADINGS))
     print(ROW.format(*("-" * 6 for _ in HEADINGS)))

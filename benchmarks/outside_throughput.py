@@ -1,4 +1,4 @@
-"""How many requests a second the outside resource answers: what every attempt and every effect of a run has to go through.
+"""Requests per second that the outside resource answers; every attempt and every effect of a run is such a request.
 
 Run: python benchmarks/outside_throughput.py [--seconds 5]
 """
@@ -18,7 +18,7 @@ from scenarios.stored.rundir import RunDirectory
 
 
 def ask(address: str, name: str, seconds: float) -> int:
-    """As a worker does, from a process of its own: attempts and effects in turn; how many requests were answered."""
+    """Send attempts and effects in turn, as a worker does; return the number of answered requests. Runs in a process of its own."""
     outside = Outside(address, name)
     until_s = time.monotonic() + seconds
     number = 0

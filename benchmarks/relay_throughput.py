@@ -1,4 +1,4 @@
-"""How many AMQP frames a second the relay passes, and what it costs the lab's process: no broker, two sockets, one link.
+"""AMQP frames per second through the relay, and its cost for the lab's process: no broker, two sockets, one link.
 
 Run: python benchmarks/relay_throughput.py [--seconds N]
 """
@@ -29,7 +29,7 @@ def published(body_bytes: int) -> bytes:
 
 
 def measure(seconds: float, address: tuple[str, int], listener: socket.socket) -> tuple[float, float]:
-    """Publishes a second, and bytes a second, from one client to a broker that only reads."""
+    """Publishes per second, and bytes per second, from one client to a broker that only reads."""
     block = published(BODY_BYTES) * PUBLISHES
     client = socket.create_connection(address)
     broker, _ = listener.accept()

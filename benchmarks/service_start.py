@@ -1,4 +1,4 @@
-"""Seconds until each service of the local environment answers a full round trip, over n starts, all services in parallel.
+"""Seconds until each service of the local environment answers a full round trip, over n starts with all services in parallel.
 
 Run: python benchmarks/service_start.py [--starts N] [--services mysql redis rabbitmq]
 """
@@ -13,7 +13,7 @@ from chaos.environments.local import LocalEnvironment
 
 
 def main() -> None:
-    """Start and leave the environment n times, and print a table."""
+    """Enter and leave the environment n times, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--starts", type=int, default=5)
     parser.add_argument("--services", nargs="+", choices=SERVICE_NAMES, default=list(SERVICE_NAMES))
@@ -30,7 +30,7 @@ def main() -> None:
             left = time.monotonic()
         seconds["leaving"].append(time.monotonic() - left)
     print(
-        f"{options.starts} starts\n\n| service | version | least s | median s | most s |\n| --- | --- | ---: | ---: | ---: |"
+        f"{options.starts} starts\n\n| service | version | minimum s | median s | maximum s |\n| --- | --- | ---: | ---: | ---: |"
     )
     for name in (*options.services, "all of them", "leaving"):
         took = seconds[name]

@@ -1,9 +1,9 @@
-"""How long it takes on one core until each planted defect is found by the swarm, from different seeds on.
+"""Time on one core until the swarm finds each planted defect, from different first seeds.
 
 Run: python benchmarks/simulator_hunts.py [NAME…] [--starts N] [--seconds N]
 
-CPU time of this process is counted, so that other work on the machine matters little. Hunt number k begins at seed 1 + 10,000 k, so
-that no world is looked at twice.
+Only CPU time of this process counts, so that other work on the machine has little influence. Hunt number k begins at seed 1 + 10,000 k,
+so that no world is simulated twice.
 """
 
 import argparse
@@ -19,10 +19,10 @@ APART = 10_000
 
 
 def hunts(name: str, *, starts: int, seconds: float) -> list[tuple[bool, int, float]]:
-    """For each start: whether it was found, worlds looked at, and seconds of CPU time; given up after `seconds`."""
+    """For each start: whether the defect was found, the number of simulated worlds, and the CPU seconds. Each hunt ends after `seconds`."""
     mutant = find_mutant(name)
     simulation = mutant.simulation()
-    hunt(simulation, mutant.expected, range(1, 4), is_over=lambda: False)  # warm: statements are compiled
+    hunt(simulation, mutant.expected, range(1, 4), is_over=lambda: False)  # warm-up: compiles the SQL statements
     results = []
     for start in range(starts):
         began_s = time.process_time()
@@ -39,9 +39,9 @@ def hunts(name: str, *, starts: int, seconds: float) -> list[tuple[bool, int, fl
 def main() -> None:
     """Hunt each defect from each start, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of the mutants; none: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="names of mutants; default: all")
     parser.add_argument("--starts", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=60.0, help="after which a hunt is given up")
+    parser.add_argument("--seconds", type=float, default=60.0, help="maximum CPU time of a hunt")
     arguments = parser.parse_args()
     print("| defect | found | worlds, median | seconds, median | seconds, longest |")
     print("| --- | ---: | ---: | ---: | ---: |")

@@ -1,10 +1,10 @@
-"""How fast simulated worlds run on one core, judged: worlds, task runs and scheduler steps a second, and against the world's own clock.
+"""Speed of simulated worlds on one core, judging included: worlds, task runs and scheduler steps per second, virtual time per real time.
 
 Run: python benchmarks/simulator_throughput.py [--seconds N]
 
-CPU time of this process is counted, so that other work on the machine matters little. `swarm` is what `tasklab simulate` looks for
-defects with: few tasks, many faults. `busy` has no fault, and 100 tasks that each go the whole way: submitted, published, confirmed,
-delivered, claimed, effect, completed, acknowledged.
+Only CPU time of this process counts, so that other work on the machine has little influence. `swarm`: the worlds of `tasklab simulate`,
+with few tasks and many faults. `busy`: no fault, and 100 tasks that each go the whole way: submitted, published, confirmed, delivered,
+claimed, effect, completed, acknowledged.
 """
 
 import argparse
@@ -22,12 +22,12 @@ from scenarios.simulated.worlds.plan import PlannedTask, WorldPlan
 BUSY_TASKS = 100
 BETWEEN_S = 0.02
 WARM_UP = 3
-"""Worlds that are run before any is counted: they compile the statements."""
+"""Number of worlds before the measurement; they compile the SQL statements."""
 
 
 @dataclass(slots=True)
 class Sums:
-    """Over all worlds of one kind."""
+    """The sums over all worlds of one kind."""
 
     worlds: int = 0
     tasks: int = 0
@@ -36,7 +36,7 @@ class Sums:
     cpu_s: float = 0.0
 
     def row(self, name: str) -> str:
-        """Of the table."""
+        """A row of the table."""
         cpu_s = self.cpu_s
         return (
             f"| {name} | {self.worlds} | {self.worlds / cpu_s:,.0f} | {self.tasks / cpu_s:,.0f} | {self.steps / cpu_s:,.0f} "
@@ -45,7 +45,7 @@ class Sums:
 
 
 def busy_world(seed: int) -> WorldPlan:
-    """Tasks that come one after the other, to processes and services that nothing befalls."""
+    """Tasks at equal distances, without any fault."""
     tasks = tuple(
         PlannedTask(number * BETWEEN_S, f"task-{number + 1}", {"task": f"task-{number + 1}"})
         for number in range(BUSY_TASKS)
@@ -54,10 +54,10 @@ def busy_world(seed: int) -> WorldPlan:
 
 
 def measure(make: Callable[[int], WorldPlan], simulation: Simulation, *, seconds: float) -> Sums:
-    """Run worlds of the seeds from 1, until so many seconds of CPU time are used.
+    """Run worlds with the seeds from 1, for `seconds` of CPU time.
 
     Raises:
-        SystemExit: a world did not hold: what was measured would mean nothing.
+        SystemExit: a guarantee did not hold in a world; the measurement would be invalid.
     """
     for seed in range(1, WARM_UP + 1):
         simulate(make(seed), simulation)
@@ -78,7 +78,7 @@ def measure(make: Callable[[int], WorldPlan], simulation: Simulation, *, seconds
 def main() -> None:
     """Measure both kinds, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=15.0, help="of CPU time, for each kind")
+    parser.add_argument("--seconds", type=float, default=15.0, help="CPU time for each kind")
     seconds = parser.parse_args().seconds
     simulation = simulation_of(find_system("reference"))
     print("| kind | worlds | worlds/s | task runs/s | steps/s | ms a world | virtual : real |")

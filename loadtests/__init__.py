@@ -1,1 +1,1 @@
-"""Load on the reference's API by Locust, in a process of its own, because Locust patches the one it is in."""
+"""Load on a system's HTTP API by Locust, in a process of its own, because Locust patches the process that imports it."""

@@ -1,13 +1,13 @@
-"""What a load test submits, and when: from a rate, a duration and a seed, without any chance left. Pure."""
+"""The submissions of a load test and their instants, determined by a rate, a duration and a seed. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
 TASKS_PER_USER = 10
-"""Well under any sensible limit per user and minute: a load test asks what the system carries, not whom it turns away."""
+"""Below any usual limit per user and minute: a load test measures throughput, not rate limits."""
 WORK_LEAST_S, WORK_MOST_S = 0.001, 0.005
-"""How long a task works: little, so that what is measured is the system, not its handlers."""
+"""Duration of a task's work: short, so that the load test measures the system and not its handlers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,13 @@ class LoadPlan:
 
     @property
     def tasks(self) -> int:
-        """How many tasks that makes; at least one."""
+        """Number of tasks; at least one."""
         return max(1, round(self.rate_per_s * self.duration_s))
 
 
 @dataclass(frozen=True, slots=True)
 class LoadTask:
-    """A task and when it is due, in seconds since the load began: due whatever became of those before (open loop)."""
+    """A task and its due time, in seconds since the load began. The due time does not depend on earlier answers (open loop)."""
 
     at_s: float
     name: str
@@ -35,7 +35,7 @@ class LoadTask:
 
 
 def arrivals(plan: LoadPlan) -> Iterator[LoadTask]:
-    """The tasks in the order of their instants; the same for the same plan, on any machine."""
+    """The tasks in the order of their due times; equal for equal plans, on any machine."""
     chance = Random(f"{plan.seed}/load")
     for number in range(plan.tasks):
         yield LoadTask(

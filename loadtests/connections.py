@@ -1,4 +1,4 @@
-"""Keep-alive connections to one HTTP server that never repeat a request, and say whether it can have been received at all."""
+"""Keep-alive connections to one HTTP server. They never repeat a request, and distinguish "not sent" from "sent, but not answered"."""
 
 import select
 import time
@@ -8,17 +8,17 @@ from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
 IDLE_MAX_S = 2.0
-"""Well under the five seconds after which servers hang up on a connection that nobody uses: a request must not cross a hang-up."""
+"""Well below the five seconds after which servers close an idle connection: a request must not meet a connection that is being closed."""
 
 
 class NotSent(Exception):
-    """Nothing of the request left: there was no connection."""
+    """No byte of the request was sent: there was no connection."""
 
     definite = True
 
 
 class NoAnswer(Exception):
-    """The request left, at least in part, and no answer came: it may have been received."""
+    """The request was sent, at least in part, and no answer came: the server may have received it."""
 
     definite = False
 
@@ -32,22 +32,23 @@ class Response:
 
 
 class Connections:
-    """As many as are asking at the same time: no request waits for another. For threads, and greenlets that stand for them."""
+    """One connection for each concurrent request, so that no request waits for another. For threads and greenlets."""
 
     def __init__(self, base_url: str, *, timeout_s: float) -> None:
         address = urlsplit(base_url)
         if address.scheme != "http" or address.hostname is None:
-            raise ValueError(f"{base_url!r} is no http:// address")
+            raise ValueError(f"{base_url!r} is not an http:// address")
         self._host = address.hostname
         self._port = address.port or 80
         self._timeout_s = timeout_s
-        self._idle: list[tuple[HTTPConnection, float]] = []  # the longest idle first
+        self._idle: list[tuple[HTTPConnection, float]] = []  # the connection that is idle for the longest time first
 
     def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> Response:
-        """One request, once. Connecting, sending and each wait for a part of the answer have the time-out.
+        """Send one request, once. The time-out holds for connecting, for sending, and for each wait for a part of the answer.
 
         Raises:
-            NotSent, NoAnswer: there is no answer; nothing was, or something may have been received.
+            NotSent: the server did not receive the request.
+            NoAnswer: the server may have received the request.
         """
         connection = self._idle_connection() or self._new_connection()
         try:
@@ -57,23 +58,23 @@ class Connections:
         except (OSError, HTTPException) as error:
             connection.close()
             raise NoAnswer(repr(error)) from error
-        except BaseException:  # a greenlet that is killed: the answer that was under way must not be the next one's
+        except BaseException:  # the greenlet was killed: its answer must not be read as the answer of the next request
             connection.close()
             raise
-        if connection.sock is not None:  # None: the server said that it closes
+        if connection.sock is not None:  # None: the server announced that it closes the connection
             self._idle.append((connection, time.monotonic()))
         return answer
 
     def close(self) -> None:
-        """Let go of those that nobody uses."""
+        """Close all idle connections."""
         while self._idle:
             self._idle.pop()[0].close()
 
     def _idle_connection(self) -> HTTPConnection | None:
-        """The one used last: so few stay open when little is asked at the same time."""
+        """The most recently used connection, so that few connections stay open when there are few concurrent requests."""
         while self._idle:
             connection, since_s = self._idle.pop()
-            if time.monotonic() - since_s <= IDLE_MAX_S and not _has_news(connection):
+            if time.monotonic() - since_s <= IDLE_MAX_S and not _is_readable(connection):
                 return connection
             connection.close()
         return None
@@ -87,6 +88,6 @@ class Connections:
         return connection
 
 
-def _has_news(connection: HTTPConnection) -> bool:
-    """Whether something came on a connection on which nothing is due: it can only be the hang-up."""
+def _is_readable(connection: HTTPConnection) -> bool:
+    """Whether data arrived on an idle connection: this can only be the server closing it."""
     return bool(select.select([connection.sock], [], [], 0)[0])

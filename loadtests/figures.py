@@ -1,24 +1,24 @@
-"""What a load test measured, from its histories: was the load the one that was planned, how long did answers and effects take."""
+"""The figures of a load test, from its histories: the load as it was sent, and the times until answers and effects."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from loadtests.arrivals import LoadPlan
-from loadtests.handing_over import HISTORY_FILE, Line, decode_line
+from loadtests.exchange_files import HISTORY_FILE, SubmissionLine, decode_line
 from scenarios.record.history import NS_PER_S
 from scenarios.record.run_facts import LoadFigures, Percentiles
 
 OUTSIDE_FILE = "history.outside.jsonl"
 ON_TIME_S = 0.1
-"""How late a submission may leave the generator and still count as sent when it was planned."""
+"""Maximum delay of a submission that still counts as sent on time."""
 ON_TIME_SHARE_MIN = 0.95
-"""Of the planned submissions; with less, the load was not the one that was asked for."""
+"""Minimum share of the planned submissions that must be sent on time; below it, the load was not the planned one."""
 
 
 def figures_of(directory: Path, plan: LoadPlan) -> LoadFigures:
-    """The figures of a run directory; times of a run that was cut short are those of what there is."""
-    invoked: dict[str, Line] = {}
-    ended: dict[str, Line] = {}
+    """The figures of a run directory; for an interrupted run, the figures of the events that exist."""
+    invoked: dict[str, SubmissionLine] = {}
+    ended: dict[str, SubmissionLine] = {}
     for line in _lines(directory / HISTORY_FILE):
         (invoked if line.event == "submit.invoke" else ended)[line.task] = line
     effect_ns: dict[str, int] = {}
@@ -47,27 +47,27 @@ def figures_of(directory: Path, plan: LoadPlan) -> LoadFigures:
 
 
 def is_as_planned(figures: LoadFigures) -> bool:
-    """Whether the load was the one that was asked for."""
+    """Whether the load was the planned one."""
     return figures.on_time >= ON_TIME_SHARE_MIN * figures.planned
 
 
 def kept_up(figures: LoadFigures) -> bool:
-    """Whether no more was open when the load ended than comes in within a second."""
+    """Whether the open tasks at the end of the load were at most the submissions of one second."""
     return figures.backlog <= figures.planned_per_s
 
 
-def lag_s(line: Line) -> float:
-    """How late a submission was sent."""
+def lag_s(line: SubmissionLine) -> float:
+    """Delay of a submission after its due time."""
     return (line.t_ns - line.planned_ns) / NS_PER_S
 
 
-def is_on_time(line: Line) -> bool:
-    """Whether a submission was sent when it was planned."""
+def is_on_time(line: SubmissionLine) -> bool:
+    """Whether a submission was sent at its due time."""
     return lag_s(line) <= ON_TIME_S
 
 
 def percentiles(values: Sequence[float]) -> Percentiles | None:
-    """Of some values in any order; None of none."""
+    """The percentiles of some values in any order; None if there are no values."""
     if not values:
         return None
     ordered = sorted(values)
@@ -76,24 +76,24 @@ def percentiles(values: Sequence[float]) -> Percentiles | None:
 
 
 def _rank(count: int, per_cent: int) -> int:
-    """The index of the smallest value that at least so many per cent do not exceed."""
+    """Index of the smallest value that at least `per_cent` of the values do not exceed."""
     return max(0, -(-per_cent * count // 100) - 1)
 
 
-def _since(invoked: Line, t_ns: int) -> float:
+def _since(invoked: SubmissionLine, t_ns: int) -> float:
     return (t_ns - invoked.planned_ns) / NS_PER_S
 
 
 def _rate(sent_ns: Sequence[int], plan: LoadPlan) -> float:
-    """Submissions a second as they really left: over the time from the first to the last, and one interval more."""
+    """Submissions per second as sent: over the time from the first to the last, plus one interval."""
     if not sent_ns:
         return 0.0
     length_s = (max(sent_ns) - min(sent_ns)) / NS_PER_S + 1 / plan.rate_per_s
     return round(len(sent_ns) / length_s, 2)
 
 
-def _lines(file: Path) -> list[Line]:
-    """Those about tasks; a last line that was torn by a kill is passed over, as the judges do."""
+def _lines(file: Path) -> list[SubmissionLine]:
+    """The lines about tasks. A last line that a kill tore is ignored, as by the checkers."""
     try:
         content = file.read_bytes()
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""The Locust file: `tasklab load` starts Locust with it; `locust -f` with --host, --rate and --duration works, too.
+"""The Locust file: `tasklab load` starts Locust with it; `locust -f` with --host, --rate and --duration also works.
 
-Locust's users wait for their answers, so their number would decide the rate. Here one user keeps a schedule instead.
+Locust's users wait for their answers, so their number would determine the rate. Here one single user keeps a schedule.
 """
 
 import time
@@ -16,8 +16,8 @@ from locust.exception import StopUser
 from locust.web import WebUI
 
 from loadtests.arrivals import LoadPlan
+from loadtests.exchange_files import read_live
 from loadtests.generator import Generator
-from loadtests.handing_over import read_live
 from loadtests.reliability import TAB, TAB_KEY, TABLE, rows
 from scenarios.contract.http_answers import HttpAnswer
 
@@ -26,27 +26,27 @@ LOOPBACK = "127.0.0.1"
 
 
 class Schedule(User):
-    """The one user: it submits the whole plan, each task when it is due."""
+    """The only user: it submits the whole plan, each task at its due time."""
 
     fixed_count = 1
     generator: ClassVar[Generator]
 
     @task
     def submit_all(self) -> None:
-        """Returns when everything was answered."""
+        """Run the generator; return when every submission is answered or given up."""
         self.generator.submit_all()
         raise StopUser
 
 
 class UntilOver(LoadTestShape):
-    """One user until the load is over; with a page, until the lab's figures are final, because the page reads on only while a test runs."""
+    """One user until the load is over; with a web page until the lab's figures are final, because the page polls only while a test runs."""
 
     abstract = False
     directory: ClassVar[Path]
     watched: ClassVar[bool]
 
     def tick(self) -> tuple[int, float] | None:
-        """See LoadTestShape: None ends the test."""
+        """Number of users and their spawn rate; None ends the test."""
         if not Schedule.generator.is_over:
             return 1, 1.0
         live = read_live(self.directory) if self.watched else None
@@ -55,14 +55,14 @@ class UntilOver(LoadTestShape):
 
 def _add_options(parser: LocustArgumentParser) -> None:
     add = parser.add_argument
-    # Stated by whoever starts Locust: the page must not change what the run directory says was asked for.
+    # Only on the command line: the start form of the page must not contradict the run directory.
     kept: dict[str, Any] = {"include_in_web_ui": False}
-    add("--rate", type=float, default=10.0, help="submissions a second", **kept)
-    add("--duration", type=float, default=10.0, help="seconds", **kept)
-    add("--seed", type=int, default=0, help="decides how long each task works", **kept)
-    add("--directory", type=Path, default=Path(), help="where the history of submissions goes", **kept)
-    add("--t0-ns", type=int, default=None, help="when the run began, on the monotonic clock; default: now", **kept)
-    # Locust's own default is every address of the machine, and its page starts loads for whoever opens it.
+    add("--rate", type=float, default=10.0, help="submissions per second", **kept)
+    add("--duration", type=float, default=10.0, help="duration of the load in seconds", **kept)
+    add("--seed", type=int, default=0, help="seed of the working times of the tasks", **kept)
+    add("--directory", type=Path, default=Path(), help="directory for the history of submissions", **kept)
+    add("--t0-ns", type=int, default=None, help="begin of the run on the monotonic clock; default: now", **kept)
+    # Locust's default is every address of the machine, and its page lets every visitor start a load.
     parser.set_defaults(web_host=LOOPBACK)
 
 
@@ -78,8 +78,8 @@ def _prepare(environment: Environment, **_: object) -> None:
 
 
 def _make_generator(environment: Environment, options: Namespace) -> Generator:
-    def told(answer: HttpAnswer, since_due_s: float) -> None:
-        """For Locust's own figures: they, too, count from the instant at which a task was due."""
+    def on_answer(answer: HttpAnswer, since_due_s: float) -> None:
+        """Report to Locust's own figures, which also count from the due time of a task."""
         failure = None if answer.kind == "ok" else f"{answer.kind}: {answer.detail}"
         environment.events.request.fire(  # type: ignore[no-untyped-call]
             request_type="POST",
@@ -92,13 +92,13 @@ def _make_generator(environment: Environment, options: Namespace) -> Generator:
 
     t0_ns = time.monotonic_ns() if options.t0_ns is None else options.t0_ns
     plan = LoadPlan(options.rate, options.duration, options.seed)
-    return Generator(plan, environment.host or "http://127.0.0.1:8000", options.directory, t0_ns, told)
+    return Generator(plan, environment.host or "http://127.0.0.1:8000", options.directory, t0_ns, on_answer)
 
 
 def _add_tab(web_ui: WebUI, generator: Generator, directory: Path) -> None:
-    """Locust's page draws what it finds in its arguments under these names, with the rows that come with the figures it polls."""
+    """Add the tab to the template arguments of Locust's page, and its rows to the figures that the page polls."""
     app = web_ui.app
-    assert app is not None, "Locust makes its application first"
+    assert app is not None, "Locust creates its application first"
     web_ui.template_args |= {"extended_tabs": [TAB], "extended_tables": [TABLE]}
 
     @app.after_request

@@ -1,4 +1,4 @@
-"""The rows of the tab «Reliability» on Locust's page: the lab's figures so far, and how each of them is to be read. Pure."""
+"""The rows of the tab «Reliability» on Locust's page: the lab's current figures, each with its meaning. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +21,7 @@ Row = Mapping[str, str]
 
 
 def rows(live: Live | None, now_ns: int) -> Sequence[Row]:
-    """One row a figure, the most urgent first. `now_ns`: on the run's clock, as the figures are."""
+    """One row per figure, the most important first. `now_ns`: the time of the run's clock."""
     figures = [("Waiting", None, NO_FIGURES)] if live is None else _figures(live, now_ns)
     # Locust sorts by a field called `name`; it is in no column, so that this order stays.
     return [
@@ -33,22 +33,22 @@ def rows(live: Live | None, now_ns: int) -> Sequence[Row]:
 def _figures(live: Live, now_ns: int) -> list[tuple[str, int | str | None, str]]:
     lost, twice = live.missing, live.duplicates
     return [
-        ("Submitted", f"{live.submitted} of {live.planned}", "Sent, whatever became of it."),
-        ("Done", live.done, "In the system's own account."),
-        ("Losses so far", lost, _alarm(lost, "Acknowledged, and in no list of the account; right is none.")),
-        ("Duplicates", twice, _alarm(twice, "Effects accepted beyond one a task and step; right is none.")),
-        ("Dead letters", live.dead, "What the system gave up, in its own account."),
-        ("Faults", _faults(live), "What the lab does to the system's world."),
+        ("Submitted", f"{live.submitted} of {live.planned}", "Sent, with any outcome."),
+        ("Done", live.done, "Listed as done by the system."),
+        ("Losses so far", lost, _alarm(lost, "Acknowledged, but in no list of the system. Expected: 0.")),
+        ("Duplicates", twice, _alarm(twice, "Accepted effects beyond one per task and step. Expected: 0.")),
+        ("Dead letters", live.dead, "Listed as dead by the system."),
+        ("Faults", _faults(live), "Faults that the lab injects."),
         ("Figures", "final" if live.over else "so far", _age(live, now_ns)),
-        ("Acknowledged", live.acknowledged, "The system said that it has it: from then on it must not be lost."),
-        ("Pending", live.pending, "Waiting or running, in the system's own account."),
-        ("Refused", live.refused, "Surely not accepted: turned away, or nobody listened."),
-        ("Unknown", live.unknown, "No answer, or one that proves nothing: it may have been accepted."),
-        ("Effects", live.effects, "Accepted by the outside resource, which is the lab's."),
+        ("Acknowledged", live.acknowledged, "Confirmed by the system: such a task must not be lost."),
+        ("Pending", live.pending, "Listed as pending by the system: waiting or running."),
+        ("Refused", live.refused, "Surely not accepted: refused, or no connection."),
+        ("Unknown", live.unknown, "No answer, or an ambiguous one: the task may have been accepted."),
+        ("Effects", live.effects, "Accepted by the outside resource, which belongs to the lab."),
         (
             "Repeated attempts",
             live.repeats,
-            "Attempts beyond the first of a task; no harm while effects do not repeat.",
+            "Attempts beyond the first of a task; harmless if no effect is repeated.",
         ),
     ]
 
@@ -63,8 +63,6 @@ def _faults(live: Live) -> str:
 
 def _age(live: Live, now_ns: int) -> str:
     if live.over:
-        return (
-            "The load is over and everything has come to its end, or never will; the judges' verdict is in the report."
-        )
+        return "The load is over and these figures are final; the report has the verdicts."
     age_s = max(0.0, (now_ns - live.t_ns) / 1e9)
     return f"{age_s:.1f} s old; reading them took {live.read_s:.2f} s."

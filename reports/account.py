@@ -1,9 +1,9 @@
-"""The account as a balance: what was submitted on one side, where it ended on the other, and whether the two are equal."""
+"""The account of a run as a balance: submitted tasks on one side, the places in which they ended on the other."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.judgement import Account
+from scenarios.judging.judgement_record import AccountRecord
 
 IDS_MAX = 200
 
@@ -21,7 +21,7 @@ _TERMS: tuple[tuple[str, str, Literal["good", "neutral", "bad"]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One term of the sum. `n` is None where the system cannot say; `from_share` and `share` place it on a bar of length 1."""
+    """One term of the sum. `n` is None if the system cannot list such tasks; `from_share` and `share` place it on a bar of length 1."""
 
     label: str
     n: int | None
@@ -32,7 +32,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """submitted = the sum of the terms, or not. `agrees`: both this sum and the judge's own say that it is."""
+    """`agrees`: submitted equals the sum of the terms, both here and in verdicts.json."""
 
     submitted: int
     terms: tuple[Term, ...]
@@ -40,8 +40,8 @@ class Balance:
     agrees: bool
 
 
-def balance_of(account: Account) -> Balance:
-    """The account, added up again here: a report that repeats a wrong sum would hide exactly what it is for."""
+def balance_of(account: AccountRecord) -> Balance:
+    """The account, added up again: a report that repeated a wrong sum would hide the error that it exists to show."""
     counts = [(label, _amount(account, name), tone) for name, label, tone in _TERMS]
     total = sum(n or 0 for _, n, _ in counts)
     submitted = account.submitted if account.submitted is not None else total
@@ -54,8 +54,8 @@ def balance_of(account: Account) -> Balance:
     return Balance(submitted, tuple(terms), total, agrees=account.balanced and total == submitted)
 
 
-def _amount(account: Account, name: str) -> int | None:
+def _amount(account: AccountRecord, name: str) -> int | None:
     value: int | tuple[str, ...] | None = getattr(account, name)
     if isinstance(value, tuple):
-        return len(set(value) - set(account.strangers))  # what nobody submitted is no part of this sum
+        return len(set(value) - set(account.strangers))  # tasks that no client submitted are no part of this sum
     return value

@@ -1,4 +1,4 @@
-"""Run directories → one self-contained HTML file: the only module of this package that others call."""
+"""Run directories → one self-contained HTML file: the entry point of this package."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,65 +10,67 @@ import jinja2
 from reports.account import IDS_MAX, Balance, balance_of
 from reports.charts import chart_data, dots_allowed
 from reports.embedding import HERE, asset, content_security_policy, printable, script_json
-from reports.journeys import JOURNEYS_MAX, LANES, Journey, journeys_of
-from reports.judgement import Ruled
-from reports.matrix import Matrix, matrix_of
-from reports.reading import Run, find_runs, read_run
+from reports.journeys import JOURNEYS_MAX, JourneyTable, journeys_of
+from reports.matrix import Inapplicable, Matrix, matrix_of
+from reports.reading import StoredRun, find_runs, read_run
 from reports.ruling import Overall, overall
 from reports.series import Series, series_of
-from reports.story import Story, story_of
-from reports.timeline import Timeline, timeline_of
+from reports.story import StoryTable, story_of
+from reports.timeline import RunTimeline, timeline_of
 from reports.wording import count, duration, instant, listing, number
 from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.journey import LANES
+from scenarios.judging.judgement_record import VerdictRecord
 from scenarios.judging.verdict import Ruling
 from scenarios.stored.rundir import write_whole
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
-    """A row of the verdict table; `group` is the ruling, with what was held without being exercised apart.
+class GuaranteeRow:
+    """A row of the verdict table. `group`: the ruling, where "held" and "held (not exercised)" are two.
 
-    `at_stake`: the scenario is made to break this promise in particular.
+    `at_stake`: the scenario is designed to violate this guarantee.
     """
 
     name: str
     sentence: str
     group: str
-    ruled: Ruled
+    verdict: VerdictRecord
     bound: str
     at_stake: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """All that the page shows of one run. `links` leads from a task to its journey's place in the page."""
+    """The content of the page for one run. `links`: by task, the anchor of its journey."""
 
     anchor: str
-    run: Run
-    timeline: Timeline
+    run: StoredRun
+    timeline: RunTimeline
     overall: Overall
-    promises: tuple[Promise, ...]
-    not_claimed: tuple[Promise, ...]
+    guarantees: tuple[GuaranteeRow, ...]
+    not_claimed: tuple[GuaranteeRow, ...]
     balance: Balance | None
     series: Series
-    journeys: tuple[Journey, ...]
-    story: Story | None
+    journeys: tuple[JourneyTable, ...]
+    story: StoryTable | None
     links: Mapping[str, str]
-    doubts: tuple[str, ...]
+    problems: tuple[str, ...]
 
 
-def write_report(run_directories: Sequence[Path], out: Path) -> Path:
-    """Write the report of some runs to `out`, whole or not at all; returns `out`.
+def write_report(run_directories: Sequence[Path], out: Path, *, inapplicable: Sequence[Inapplicable] = ()) -> Path:
+    """Write the report of some runs to `out`, whole or not at all; return `out`. `inapplicable`: shown in the matrix of several runs.
 
     Raises:
         NotARun: a path holds neither a run nor runs.
     """
-    write_whole(out, build_report(run_directories).encode("utf-8", errors="replace"))
+    page = render(sections_of(run_directories), inapplicable)
+    write_whole(out, page.encode("utf-8", errors="replace"))
     return out
 
 
 def build_report(run_directories: Sequence[Path]) -> str:
-    """One HTML page about the given runs (directories of runs stand for the runs in them).
+    """One HTML page about the given runs (a directory of runs stands for the runs in it).
 
     Raises:
         NotARun: a path holds neither a run nor runs.
@@ -77,7 +79,7 @@ def build_report(run_directories: Sequence[Path]) -> str:
 
 
 def sections_of(run_directories: Sequence[Path]) -> tuple[Section, ...]:
-    """What the page will show of each run, in the order given.
+    """The content of the page for each run, in the order given.
 
     Raises:
         NotARun: a path holds neither a run nor runs.
@@ -88,11 +90,13 @@ def sections_of(run_directories: Sequence[Path]) -> tuple[Section, ...]:
     )
 
 
-def render(sections: Sequence[Section]) -> str:
-    """The page for some sections: a matrix on top where there are several."""
+def render(sections: Sequence[Section], inapplicable: Sequence[Inapplicable] = ()) -> str:
+    """The page for some sections; it begins with a matrix if there are several."""
     script = asset("vendor/uplot/uPlot.iife.min.js") + "\n" + asset("assets/report.js")
     style = asset("vendor/uplot/uPlot.min.css") + asset("assets/report.css")
-    matrix: Matrix | None = matrix_of([(s.anchor, s.run, s.overall) for s in sections]) if len(sections) > 1 else None
+    matrix: Matrix | None = None
+    if len(sections) > 1:
+        matrix = matrix_of([(section.anchor, section.run, section.overall) for section in sections], inapplicable)
     return (
         _templates()
         .get_template("report.html")
@@ -131,7 +135,7 @@ def _templates() -> jinja2.Environment:
     return templates
 
 
-def _section(anchor: str, run: Run, dots_max: int) -> Section:
+def _section(anchor: str, run: StoredRun, dots_max: int) -> Section:
     timeline = timeline_of(run.facts, run.recorded.history)
     judgement = run.judgement
     journeys = journeys_of(judgement, timeline) if judgement else ()
@@ -141,14 +145,14 @@ def _section(anchor: str, run: Run, dots_max: int) -> Section:
         run=run,
         timeline=timeline,
         overall=overall(run, timeline),
-        promises=_promises(judgement.verdicts, bounds, run.facts.at_stake) if judgement else (),
-        not_claimed=_promises(judgement.not_claimed, bounds, run.facts.at_stake) if judgement else (),
+        guarantees=_guarantee_rows(judgement.verdicts, bounds, run.facts.at_stake) if judgement else (),
+        not_claimed=_guarantee_rows(judgement.not_claimed, bounds, run.facts.at_stake) if judgement else (),
         balance=balance_of(judgement.account) if judgement and judgement.account else None,
         series=series_of(run.recorded.history, timeline.end_ns, dots_max=dots_max),
         journeys=journeys,
         story=story_of(run.facts.steps),
         links={journey.task: f"{anchor}-journey{place}" for place, journey in enumerate(journeys, start=1)},
-        doubts=_doubts(run),
+        problems=_problems(run),
     )
 
 
@@ -156,35 +160,37 @@ _SENTENCES = {str(guarantee): guarantee.sentence for guarantee in Guarantee}
 _GROUPS = ("broken", "unknown", "held", "held (not exercised)")
 
 
-def _promises(
-    verdicts: Mapping[str, Ruled], bounds: Mapping[str, str], at_stake: Collection[str]
-) -> tuple[Promise, ...]:
-    """The rows of a verdict table: bad news first, and what the scenario is about before the rest."""
+def _guarantee_rows(
+    verdicts: Mapping[str, VerdictRecord], bounds: Mapping[str, str], at_stake: Collection[str]
+) -> tuple[GuaranteeRow, ...]:
+    """The rows of a verdict table: broken guarantees first, and in each group those at stake first."""
     rows = [
-        Promise(name, _SENTENCES.get(name, ""), _group_of(ruled), ruled, bounds.get(name, ""), name in at_stake)
-        for name, ruled in verdicts.items()
+        GuaranteeRow(
+            name, _SENTENCES.get(name, ""), _group_of(verdict), verdict, bounds.get(name, ""), name in at_stake
+        )
+        for name, verdict in verdicts.items()
     ]
     return tuple(sorted(rows, key=lambda row: (_GROUPS.index(row.group), not row.at_stake)))
 
 
-def _group_of(ruled: Ruled) -> str:
-    return "held (not exercised)" if ruled.verdict is Ruling.HELD and not ruled.exercised else str(ruled.verdict)
+def _group_of(verdict: VerdictRecord) -> str:
+    return "held (not exercised)" if verdict.ruling is Ruling.HELD and not verdict.exercised else str(verdict.ruling)
 
 
-def _doubts(run: Run) -> tuple[str, ...]:
-    """Everything that went wrong with the lab's own work; what another one already contains is left out."""
-    doubts: list[str] = []
-    for doubt in _all_doubts(run):
-        if not any(doubt in said for said in doubts):
-            doubts.append(doubt)
-    told = " ".join(doubts)
-    return (
-        *doubts,
-        *(f"{s.fault} on {s.target}: {s.problem}" for s in run.facts.strikes if s.problem and s.problem not in told),
+def _problems(run: StoredRun) -> tuple[str, ...]:
+    """Every failure of the lab's own work; a problem that an earlier sentence already contains is left out."""
+    problems: list[str] = []
+    for problem in _all_problems(run):
+        if not any(problem in earlier for earlier in problems):
+            problems.append(problem)
+    listed = " ".join(problems)
+    of_faults = (
+        f"{f.fault} on {f.target}: {f.problem}" for f in run.facts.strikes if f.problem and f.problem not in listed
     )
+    return (*problems, *of_faults)
 
 
-def _all_doubts(run: Run) -> Iterable[str]:
+def _all_problems(run: StoredRun) -> Iterable[str]:
     yield from run.facts.problems
     yield from run.unreadable
     if run.judgement is not None:

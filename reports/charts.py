@@ -1,23 +1,23 @@
-"""What the page's script draws from: series, faults and phases as plain JSON, with few digits and few points."""
+"""The input of the page's script: series, faults and phases as plain JSON, with few digits and few points."""
 
 import math
 
 from reports.embedding import printable
 from reports.series import DOTS_MAX, Latency, Series
-from reports.timeline import Timeline
+from reports.timeline import RunTimeline
 from scenarios.record.history import NS_PER_S
 
 DOTS_IN_ALL = 40_000
-FLOOR_S = 0.001  # the latency axis is logarithmic: what was faster is drawn here
+FLOOR_S = 0.001  # the latency axis is logarithmic: shorter latencies are drawn here
 
 
 def dots_allowed(runs: int) -> int:
-    """How many dots each of `runs` runs in one file may have."""
+    """Maximum number of dots for each of `runs` runs in one file."""
     return min(DOTS_MAX, DOTS_IN_ALL // max(1, runs))
 
 
-def chart_data(anchor: str, series: Series, timeline: Timeline) -> dict[str, object]:
-    """The content for the script, seconds throughout; `anchor` names the run's section."""
+def chart_data(anchor: str, series: Series, timeline: RunTimeline) -> dict[str, object]:
+    """The input for one run, all times in seconds; `anchor` names the run's section."""
     return {
         "run": anchor,
         "interval": series.interval_s,
@@ -28,13 +28,13 @@ def chart_data(anchor: str, series: Series, timeline: Timeline) -> dict[str, obj
         "faults": [
             {
                 "letter": letter,
-                "label": printable(f"{strike.fault} {strike.target}"),
-                "begun": _seconds(strike.begun_ns),
-                "bit": _seconds(strike.bit_ns),
-                "ended": _seconds(strike.ended_ns),
-                "healed": _seconds(strike.healed_ns),
+                "label": printable(f"{fault.fault} {fault.target}"),
+                "begun": _seconds(fault.begun_ns),
+                "bit": _seconds(fault.bit_ns),
+                "ended": _seconds(fault.ended_ns),
+                "healed": _seconds(fault.healed_ns),
             }
-            for letter, strike in timeline.strikes
+            for letter, fault in timeline.faults
         ],
         "latency": _latency(series.latency),
     }
@@ -58,6 +58,6 @@ def _latency(latency: Latency) -> dict[str, object]:
 
 
 def _decades(worst_s: float | None) -> tuple[float, float]:
-    """The ends of the latency axis: from the floor to the power of ten above the worst, and two decades at least."""
+    """The ends of the latency axis: from the floor to the power of ten above the worst latency, at least two decades."""
     highest = math.ceil(math.log10(max(worst_s or 0.0, 0.05)) + 0.05)
     return FLOOR_S, 10.0**highest

@@ -1,4 +1,4 @@
-"""How text gets into the one file without getting out of its place: inlined JSON, inlined assets, and the policy that forbids the rest."""
+"""Safe embedding of text in the one file: inlined JSON, inlined assets, and the content security policy that forbids everything else."""
 
 import base64
 import hashlib
@@ -10,11 +10,11 @@ from markupsafe import Markup
 
 HERE = Path(__file__).parent
 
-# `<` ends a script element, `&` begins an entity for a careless reader, and old engines take U+2028 and U+2029 for line ends.
+# `<` ends a script element, `&` begins an entity for a careless reader, and old engines treat U+2028 and U+2029 as line ends.
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
-# Characters that show nothing but change what stands beside them: controls (but line end and tab), and marks that turn the direction
-# of reading. A task's name must not be able to rearrange the words of a verdict.
+# Invisible characters that change the text beside them: controls (except line end and tab), and marks that turn the direction of
+# reading. A task's name must not be able to rearrange the words of a verdict.
 _INVISIBLE = {
     code: f"\\u{code:04x}"
     for code in (
@@ -32,19 +32,19 @@ _INVISIBLE = {
 }
 
 
-# A full path, of three parts or more: not what follows a host in a URL, nor a path of an API such as /tasks/7.
+# A full path of three parts or more; not the path of a URL after its host, nor a path of an API such as /tasks/7.
 _DIRECTORIES = re.compile(r"(?<![\w:/.+=-])/(?:[^\s/'\"<>]+/){2,}(?=[^\s/])")
 
 
 def visible(text: str) -> str:
-    """A text with what cannot be seen made visible as `\\u202e`: it moves no cursor, and turns no direction of reading."""
+    """A text whose invisible characters are spelt out (`\\u202e`), so that they move no cursor and turn no direction of reading."""
     return text.translate(_INVISIBLE)
 
 
 def printable(value: object) -> object:
-    """A text with what cannot be seen made visible as `\\u202e`, and a full path told by its last name; anything else as it is.
+    """A text with invisible characters spelt out and every full path shortened to its last name; any other value unchanged.
 
-    The page is made to be shared: where the lab lay on somebody's machine is nobody else's business.
+    The page is made to be shared: it must not show the directories of the machine that the lab ran on.
     """
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
@@ -57,12 +57,12 @@ def script_json(value: object) -> Markup:
 
 
 def asset(name: str) -> Markup:
-    """The content of one of our own files, trusted as it stands, its line ends as a browser counts them for its hash."""
+    """The content of one of our own files: trusted, with the line ends that a browser uses for the hash."""
     return Markup((HERE / name).read_text(encoding="utf-8").replace("\r\n", "\n"))  # noqa: S704 (ours)
 
 
 def content_security_policy(script: str, style: str) -> str:
-    """Only this script and this style, no request to anywhere, no form, no frame, no base."""
+    """A policy that allows this script and this style, and no request, form, frame or base."""
     return (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"

@@ -1,9 +1,9 @@
-"""Several runs at a glance: scenario × system, each cell leading to its runs."""
+"""Several runs in one table: scenario × system; each cell links to its runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.reading import Run
+from reports.reading import StoredRun
 from reports.ruling import Overall, named
 from reports.wording import count
 from scenarios.judging.verdict import Ruling
@@ -11,7 +11,7 @@ from scenarios.judging.verdict import Ruling
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One run in a cell; `which` tells it from the others, `why` names the broken promises, or says why nothing could be told."""
+    """One run in a cell. `which` distinguishes it from the others; `why`: the broken guarantees, or the reason for "unknown"."""
 
     anchor: str
     which: str
@@ -20,18 +20,34 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Inapplicable:
+    """A scenario that has nothing to inject into a system, and the reason; it leaves no run directory."""
+
+    scenario: str
+    system: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Matrix:
-    """`cells[scenario][system]` are the runs of that pair, in the order given; `totals` is one sentence a system."""
+    """`cells[scenario][system]`: the runs of that pair, in the order given; `totals`: one sentence per system.
+
+    `empty[scenario][system]`: the text of a cell without a run.
+    """
 
     systems: tuple[str, ...]
     cells: dict[str, dict[str, tuple[Entry, ...]]]
+    empty: dict[str, dict[str, str]]
     totals: tuple[str, ...]
 
 
-def matrix_of(runs: Sequence[tuple[str, Run, Overall]]) -> Matrix:
+def matrix_of(runs: Sequence[tuple[str, StoredRun, Overall]], inapplicable: Sequence[Inapplicable] = ()) -> Matrix:
     """The matrix of runs given as (anchor, run, overall ruling); scenarios and systems in the order they first appear."""
-    systems = tuple(dict.fromkeys(run.facts.system for _, run, _ in runs))
-    scenarios = tuple(dict.fromkeys(run.facts.scenario for _, run, _ in runs))
+    systems = tuple(dict.fromkeys([*(run.facts.system for _, run, _ in runs), *(one.system for one in inapplicable)]))
+    scenarios = tuple(
+        dict.fromkeys([*(run.facts.scenario for _, run, _ in runs), *(one.scenario for one in inapplicable)])
+    )
+    reasons = {(one.scenario, one.system): f"not applicable: {one.why}" for one in inapplicable}
     cells: dict[str, dict[str, list[Entry]]] = {scenario: {system: [] for system in systems} for scenario in scenarios}
     for anchor, run, said in runs:
         verdicts = run.judgement.verdicts if run.judgement else {}
@@ -44,6 +60,10 @@ def matrix_of(runs: Sequence[tuple[str, Run, Overall]]) -> Matrix:
         cells={
             scenario: {system: tuple(entries) for system, entries in row.items()} for scenario, row in cells.items()
         },
+        empty={
+            scenario: {system: reasons.get((scenario, system), "not run") for system in systems}
+            for scenario in scenarios
+        },
         totals=tuple(
             _total(system, [said for _, run, said in runs if run.facts.system == system]) for system in systems
         ),
@@ -51,13 +71,15 @@ def matrix_of(runs: Sequence[tuple[str, Run, Overall]]) -> Matrix:
 
 
 def _total(system: str, said: Sequence[Overall]) -> str:
-    """`naive: 5 of 7 runs broke a promise, 1 unknown.`"""
+    """`naive: a guarantee was broken in 5 of 7 runs, 1 unknown.`"""
     tally = {ruling: sum(overall.ruling is ruling for overall in said) for ruling in Ruling}
     runs = count(len(said), "run")
     if tally[Ruling.HELD] == len(said):
-        return f"{system}: every promise held in {runs}."
+        return f"{system}: every guarantee held in {runs}."
     parts = [
-        f"{tally[Ruling.BROKEN]} of {runs} broke a promise" if tally[Ruling.BROKEN] else f"no promise broken in {runs}"
+        f"a guarantee was broken in {tally[Ruling.BROKEN]} of {runs}"
+        if tally[Ruling.BROKEN]
+        else f"no guarantee broken in {runs}"
     ]
     if tally[Ruling.UNKNOWN]:
         parts.append(f"{tally[Ruling.UNKNOWN]} unknown")

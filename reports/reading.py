@@ -1,4 +1,4 @@
-"""From directories on disk to what a report is made of: facts, history and judgement of each run, as far as they exist."""
+"""The input of a report, read from disk: facts, history and judgement of each run, as far as they exist."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,25 +6,25 @@ from pathlib import Path
 
 import msgspec
 
-from reports.judgement import Judgement, UnreadableJudgement, read_judgement
-from scenarios.errors import WrongUsage
+from scenarios.errors import UnreadableVerdicts, WrongUsage
+from scenarios.judging.judgement_record import JudgementRecord
 from scenarios.record.history import Recorded
 from scenarios.record.run_facts import RunFacts
 from scenarios.stored.rundir import RUN_FILE, RunDirectory
 
 
 class NotARun(WrongUsage):
-    """A path holds no run, and no runs; the message says what is missing."""
+    """The path is neither a run directory nor a directory of runs; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One run as it lies on disk. `judgement` is None where no judge has spoken; `unreadable` says what could not be read."""
+class StoredRun:
+    """One run on disk. `judgement` is None if the run has not been judged; `unreadable`: the files that could not be read, and why."""
 
     path: Path
     facts: RunFacts
     recorded: Recorded
-    judgement: Judgement | None
+    judgement: JudgementRecord | None
     unreadable: tuple[str, ...] = ()
 
     @property
@@ -34,7 +34,7 @@ class Run:
 
 
 def find_runs(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """The run directories among `paths`; a directory that only holds runs, or directories of runs, stands for all of them.
+    """The run directories among `paths`; a directory of runs, or of directories of runs, stands for all of them.
 
     Raises:
         NotARun: one of them is neither.
@@ -53,8 +53,8 @@ def _runs_at(path: Path) -> Iterable[Path]:
     return within
 
 
-def read_run(path: Path) -> Run:
-    """Everything the run at `path` left.
+def read_run(path: Path) -> StoredRun:
+    """All files of the run at `path`.
 
     Raises:
         NotARun: run.json is missing or is not what the lab writes.
@@ -67,7 +67,7 @@ def read_run(path: Path) -> Run:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise NotARun(f"{path / RUN_FILE} cannot be read: {error}") from error
     try:
-        judgement, unreadable = read_judgement(path), ()
-    except UnreadableJudgement as error:
-        return Run(path, facts, directory.read_history(), None, (str(error),))
-    return Run(path, facts, directory.read_history(), judgement, unreadable)
+        judgement, unreadable = directory.read_verdicts(), ()
+    except UnreadableVerdicts as error:
+        return StoredRun(path, facts, directory.read_history(), None, (str(error),))
+    return StoredRun(path, facts, directory.read_history(), judgement, unreadable)

@@ -1,17 +1,15 @@
-"""From a history to the lines and dots of its charts: counted per interval, capped, so that a big run opens fast."""
+"""The lines and dots of the charts of a history: counted per interval, and limited in number, so that the page of a big run opens fast."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from reports.task_times import TaskTimes, times_of
 from scenarios.record.history import NS_PER_S, Event, History
 
 INTERVALS_MAX = 80
 DOTS_MAX = 2000
 INTERVAL_STEPS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
-FINAL_STATES = frozenset({"SUCCEEDED", "FAILED", "DEAD", "CANCELLED", "EXPIRED"})
-_ENDINGS = frozenset({"attempt.ok", "dead", "cancel.ok"})
-_EXCUSES = frozenset({"dead", "cancel.ok"})
 _COUNTED = {
     "submit.invoke": "sent",
     "submit.ok": "acknowledged",
@@ -25,7 +23,7 @@ _COUNTED = {
 
 
 class Dot(NamedTuple):
-    """One task's way through: when it was submitted and how long after that its first effect was accepted."""
+    """One task: when it was submitted, and how long after that its first effect was accepted."""
 
     at_s: float
     latency_s: float
@@ -34,11 +32,11 @@ class Dot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """From submission to the first accepted effect. `dots` is empty where there were more than `DOTS_MAX`; percentiles stand in.
+    """From submission to the first accepted effect. `dots` is empty if there are more than `DOTS_MAX`; the percentiles replace them.
 
-    `median_s`, `p95_s`, `worst_s` are one value an interval (None: nothing was submitted in it that had an effect).
-    `never` counts the acknowledged tasks without any effect that are neither dead, failed, cancelled nor expired; `never_s` are
-    the times they were submitted at, at most `DOTS_MAX` of them.
+    `median_s`, `p95_s`, `worst_s`: one value per interval (None: no task that was submitted in it had an effect). `never`: the number of
+    acknowledged tasks without any effect that are neither dead, failed, cancelled nor expired; `never_s`: when these were submitted, at
+    most `DOTS_MAX` values.
     """
 
     measured: int
@@ -55,9 +53,9 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Everything the charts show. Rates are per second, one value an interval; `open_tasks` is counted at each of `edges_s`.
+    """The content of all charts. Rates are per second, one value per interval; `open_tasks` is counted at each of `edges_s`.
 
-    `unended` are the acknowledged tasks whose end nobody recorded, in the order of their submission.
+    `unended`: the acknowledged tasks without a recorded end, in the order of their submission.
     """
 
     interval_s: float
@@ -69,37 +67,26 @@ class Series:
     latency: Latency
 
 
-@dataclass(slots=True)
-class _Passage:
-    """What was seen of one task, in ns; filled while the history is read once."""
-
-    sent_ns: int | None = None
-    acknowledged_ns: int | None = None
-    effect_ns: int | None = None
-    ended_ns: int | None = None
-    excused: bool = False  # dead, failed, cancelled, expired: no effect is owed
-
-
 def series_of(history: History, end_ns: int, *, dots_max: int = DOTS_MAX) -> Series:
     """The series of a run that ended at `end_ns`."""
     interval_s = interval_for(end_ns / NS_PER_S)
     intervals = max(1, -(-end_ns // round(interval_s * NS_PER_S)))
     edges_s = tuple(round(i * interval_s, 3) for i in range(intervals + 1))
-    passages = _passages(history)
-    open_tasks, open_max = _open_tasks(passages.values(), edges_s)
+    tasks = times_of(history)
+    open_tasks, open_max = _open_tasks(tasks, edges_s)
     return Series(
         interval_s=interval_s,
         edges_s=edges_s,
         rates=_rates(history.events, interval_s, intervals),
         open_tasks=open_tasks,
         open_max=open_max,
-        unended=tuple(task for task, p in passages.items() if p.acknowledged_ns is not None and p.ended_ns is None),
-        latency=_latency(passages, interval_s, intervals, dots_max),
+        unended=tuple(one.task for one in tasks if one.acknowledged_ns is not None and one.ended_ns is None),
+        latency=_latency(tasks, interval_s, intervals, dots_max),
     )
 
 
 def interval_for(length_s: float) -> float:
-    """The shortest round interval that cuts `length_s` into at most `INTERVALS_MAX` pieces."""
+    """The shortest round interval that divides `length_s` into at most `INTERVALS_MAX` parts."""
     for step_s in INTERVAL_STEPS_S:
         if length_s <= step_s * INTERVALS_MAX:
             return step_s
@@ -107,7 +94,7 @@ def interval_for(length_s: float) -> float:
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` of the (sorted, not empty) values do not exceed: nearest rank, nothing invented."""
+    """The smallest value that at least `share` of the (sorted, not empty) values do not exceed (nearest rank, no interpolation)."""
     return ordered[max(0, -(-int(share * 1000) * len(ordered) // 1000) - 1)]
 
 
@@ -121,55 +108,15 @@ def _rates(events: Iterable[Event], interval_s: float, intervals: int) -> dict[s
     return {name: tuple(round(n / interval_s, 3) for n in ns) for name, ns in counts.items()}
 
 
-def _passages(history: History) -> dict[str, _Passage]:
-    """First submission, acknowledgement, effect and end of every task. Where no attempt's end is recorded, an effect is the end."""
-    passages: dict[str, _Passage] = {}
-    attempts_end = any(event.event == "attempt.ok" for event in history.events)
-    for event in history.events:
-        if event.task is None:
-            continue
-        passage = passages.get(event.task)
-        if passage is None:
-            passage = passages[event.task] = _Passage()
-        name, t_ns = event.event, event.t_ns or 0
-        if name == "submit.invoke" and passage.sent_ns is None:
-            passage.sent_ns = t_ns
-        elif name == "submit.ok" and passage.acknowledged_ns is None:
-            passage.acknowledged_ns = t_ns
-        elif name == "effect" and passage.effect_ns is None:
-            passage.effect_ns = t_ns
-        ends = name in _ENDINGS or (name == "effect" and not attempts_end) or event.to in FINAL_STATES
-        if ends and passage.ended_ns is None:
-            passage.ended_ns = t_ns
-        elif name == "redrive":
-            passage.ended_ns = None
-        if name in _EXCUSES or (event.to in FINAL_STATES and event.to != "SUCCEEDED"):
-            passage.excused = True
-    _close_by_account(passages, history.final)
-    return passages
-
-
-def _close_by_account(passages: dict[str, _Passage], final: Event | None) -> None:
-    """What the system's own account lists as ended has ended by then, also where nobody saw how."""
-    if final is None:
-        return
-    for listed, excused in ((final.done, False), (final.dead, True), (final.cancelled, True), (final.expired, True)):
-        for task in listed or ():
-            passage = passages.get(task)
-            if passage is not None:
-                passage.ended_ns = final.t_ns if passage.ended_ns is None else passage.ended_ns
-                passage.excused = passage.excused or excused
-
-
-def _open_tasks(passages: Iterable[_Passage], edges_s: Sequence[float]) -> tuple[tuple[int, ...], int]:
-    """(acknowledged tasks that had not ended at each edge, the most there were at any moment)."""
+def _open_tasks(tasks: Iterable[TaskTimes], edges_s: Sequence[float]) -> tuple[tuple[int, ...], int]:
+    """The acknowledged tasks that had not ended at each edge, and the largest number of them at any instant."""
     changes: list[tuple[int, int]] = []
-    for passage in passages:
-        if passage.acknowledged_ns is None:
+    for task in tasks:
+        if task.acknowledged_ns is None:
             continue
-        changes.append((passage.acknowledged_ns, +1))
-        if passage.ended_ns is not None:
-            changes.append((max(passage.ended_ns, passage.acknowledged_ns), -1))
+        changes.append((task.acknowledged_ns, +1))
+        if task.ended_ns is not None:
+            changes.append((max(task.ended_ns, task.acknowledged_ns), -1))
     changes.sort()
     at_edges: list[int] = []
     now = most = 0
@@ -184,24 +131,24 @@ def _open_tasks(passages: Iterable[_Passage], edges_s: Sequence[float]) -> tuple
     return tuple(at_edges), most
 
 
-def _dots(passages: dict[str, _Passage]) -> tuple[list[Dot], list[float]]:
-    """The latency of every task that had an effect, and when each was submitted that was owed one; both by time."""
+def _dots(tasks: Iterable[TaskTimes]) -> tuple[list[Dot], list[float]]:
+    """The latency of every task that had an effect, and the time of submission of every task that still owes one; both by time."""
     dots: list[Dot] = []
     never_s: list[float] = []
-    for task, passage in passages.items():
-        since_ns = passage.sent_ns if passage.sent_ns is not None else passage.acknowledged_ns
+    for task in tasks:
+        since_ns = task.submitted_ns if task.submitted_ns is not None else task.acknowledged_ns
         if since_ns is None:
             continue
         at_s = round(since_ns / NS_PER_S, 3)
-        if passage.effect_ns is not None:
-            dots.append(Dot(at_s, max(0.0, round((passage.effect_ns - since_ns) / NS_PER_S, 4)), task))
-        elif passage.acknowledged_ns is not None and not passage.excused:
+        if task.effect_ns is not None:
+            dots.append(Dot(at_s, max(0.0, round((task.effect_ns - since_ns) / NS_PER_S, 4)), task.task))
+        elif task.owes_effect:
             never_s.append(at_s)
     return sorted(dots), sorted(never_s)
 
 
-def _latency(passages: dict[str, _Passage], interval_s: float, intervals: int, dots_max: int) -> Latency:
-    dots, never_s = _dots(passages)
+def _latency(tasks: Iterable[TaskTimes], interval_s: float, intervals: int, dots_max: int) -> Latency:
+    dots, never_s = _dots(tasks)
     within: list[list[float]] = [[] for _ in range(intervals)]
     for dot in dots:
         within[min(max(0, int(dot.at_s // interval_s)), intervals - 1)].append(dot.latency_s)

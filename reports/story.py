@@ -1,4 +1,4 @@
-"""The story of a simulated world: its numbered steps as rows of a sequence picture, a lane for each actor, time going down."""
+"""The story of a simulated world: its numbered steps as rows of a sequence diagram, with a lane for each actor."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from scenarios.record.run_facts import Turn
 TURNS_HEAD = 60
 TURNS_TAIL = 30
 LANES_MAX = 9
-"""More actors than that share the last lane."""
+"""Maximum number of lanes; all further actors share the last one."""
 OTHERS = "others"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One row: the `number`-th step, told of an actor; `lane` is the place of its dot."""
+class StoryRow:
+    """One row: the `number`-th step, done by `actor`; `lane` is the index of the lane with its dot."""
 
     number: int
     offset: str
@@ -27,16 +27,16 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    """All rows, the names of their lanes, and how many steps in the middle are left out."""
+class StoryTable:
+    """All rows, the names of their lanes, and the number of steps that are left out in the middle."""
 
     lanes: tuple[str, ...]
-    steps: tuple[Step, ...]
+    rows: tuple[StoryRow, ...]
     left_out: int = 0
 
 
-def story_of(turns: Sequence[Turn]) -> Story | None:
-    """The story in run.json, or None where there is none."""
+def story_of(turns: Sequence[Turn]) -> StoryTable | None:
+    """The story in run.json, or None if run.json has none."""
     if not turns:
         return None
     numbered = list(enumerate(turns, 1))
@@ -45,8 +45,8 @@ def story_of(turns: Sequence[Turn]) -> Story | None:
     actors = list(dict.fromkeys(turn.actor for _, turn in shown))
     lanes = actors if len(actors) <= LANES_MAX else [*actors[: LANES_MAX - 1], OTHERS]
     places = [min(actors.index(turn.actor), len(lanes) - 1) for _, turn in shown]
-    steps = tuple(
-        Step(number, offset(turn.began_ns, turns[0].began_ns), turn.actor, turn.text, place, lines)
+    rows = tuple(
+        StoryRow(number, offset(turn.began_ns, turns[0].began_ns), turn.actor, turn.text, place, lines)
         for (number, turn), place, lines in zip(shown, places, thread(places, len(lanes)), strict=True)
     )
-    return Story(tuple(lanes), steps, left_out)
+    return StoryTable(tuple(lanes), rows, left_out)

@@ -1,4 +1,4 @@
-"""The thread that leads the eye through the lanes of a sequence picture, from each of its events to the next."""
+"""The thread through the lanes of a sequence diagram: the line from each event to the next."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,11 +7,11 @@ from typing import Literal
 Direction = Literal["up", "down", "left", "right"]
 
 Lines = tuple[tuple[Direction, ...], ...]
-"""Of one row: for each lane, in which directions the thread leaves that cell."""
+"""For each lane of one row: the directions in which the thread leaves that cell."""
 
 
 def thread(places: Sequence[int | None], lanes: int) -> list[Lines]:
-    """The lines of each row; `places` says in which of so many lanes its event is, None: the thread passes it by."""
+    """The lines of each row. `places`: for each row, the lane of its event; None: the thread passes the row."""
     lines: list[list[set[Direction]]] = [[set() for _ in range(lanes)] for _ in places]
     on_it = [(row, lane) for row, lane in enumerate(places) if lane is not None]
     for (start, origin), (end, target) in pairwise(on_it):

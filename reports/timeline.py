@@ -1,58 +1,56 @@
-"""When things happened in a run: its end, its phases, and each fault from being asked for to being healed."""
+"""The instants that frame a run: its end, its phases, and the instants of each fault."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
 
-from scenarios.record.history import NS_PER_S, Event, History
+from scenarios.record.history import FOREVER_NS, NS_PER_S, FaultSpan, History
 from scenarios.record.run_facts import FaultRecord, RunFacts
-
-_MOMENTS = {"fault.begin": "begun_ns", "fault.bit": "bit_ns", "fault.end": "ended_ns", "fault.healed": "healed_ns"}
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A part of the run (storm, calm, drain) from its beginning; it lasts until the next."""
+    """A part of the run (storm, calm, drain); it lasts until the next phase begins."""
 
     name: str
     begun_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
-    """The frame of every picture of a run: strikes with letters to name them by, phases in order, and the end of it all."""
+class RunTimeline:
+    """The frame of every picture of a run: its end, its phases in order, and its faults with the letters that name them."""
 
     end_ns: int
     phases: tuple[Phase, ...]
-    strikes: tuple[tuple[str, FaultRecord], ...]
+    faults: tuple[tuple[str, FaultRecord], ...]
 
-    def strikes_at(self, t_ns: int) -> tuple[str, ...]:
-        """The letters of the faults that were in force, or not yet healed, at a moment. What never bit was never in force."""
+    def faults_at(self, t_ns: int) -> tuple[str, ...]:
+        """The letters of the faults that were active, or not yet healed, at an instant; a fault that never took effect was not."""
         return tuple(
             letter
-            for letter, strike in self.strikes
-            if strike.begun_ns is not None
-            and strike.bit_ns is not None
-            and strike.begun_ns <= t_ns <= self._until_ns(strike)
+            for letter, fault in self.faults
+            if fault.begun_ns is not None
+            and fault.bit_ns is not None
+            and fault.begun_ns <= t_ns <= self._until_ns(fault)
         )
 
-    def _until_ns(self, strike: FaultRecord) -> int:
-        return self.end_ns if strike.healed_ns is None else strike.healed_ns
+    def _until_ns(self, fault: FaultRecord) -> int:
+        return self.end_ns if fault.healed_ns is None else fault.healed_ns
 
     def phase_at(self, t_ns: int) -> str:
-        """The phase a moment lies in; empty before the first."""
+        """The phase at an instant; empty before the first."""
         return next((phase.name for phase in reversed(self.phases) if phase.begun_ns <= t_ns), "")
 
 
-def timeline_of(facts: RunFacts, history: History) -> Timeline:
-    """The frame of a run, from run.json; what a killed run had no time to write there is taken from its history."""
-    strikes = _with_recorded_moments(facts.strikes, history.events)
+def timeline_of(facts: RunFacts, history: History) -> RunTimeline:
+    """The frame of a run, from run.json; the history completes it if the run was killed before it could write run.json."""
+    faults = _completed(facts.strikes, history.faults)
     phases = sorted(facts.phases_ns.items(), key=lambda item: item[1])
-    return Timeline(
-        end_ns=_end_ns(facts, history, strikes),
+    return RunTimeline(
+        end_ns=_end_ns(facts, history, faults),
         phases=tuple(Phase(name, begun_ns) for name, begun_ns in phases),
-        strikes=tuple((_letter(index), strike) for index, strike in enumerate(strikes)),
+        faults=tuple((_letter(index), fault) for index, fault in enumerate(faults)),
     )
 
 
@@ -62,41 +60,44 @@ def _letter(index: int) -> str:
     return chr(ord("A") + place) + (str(turn + 1) if turn else "")
 
 
-def _end_ns(facts: RunFacts, history: History, strikes: Iterable[FaultRecord]) -> int:
-    """The last moment anybody recorded."""
-    moments = list(facts.phases_ns.values())
-    moments += [event.t_ns or 0 for event in history.events[-1:]]
-    moments += [moment for strike in strikes for moment in _moments(strike).values() if moment is not None]
-    return max(moments, default=round((facts.took_s or 0) * NS_PER_S))
+def _end_ns(facts: RunFacts, history: History, faults: Iterable[FaultRecord]) -> int:
+    """The last recorded instant."""
+    instants: list[int | None] = [*facts.phases_ns.values(), *(event.t_ns for event in history.events[-1:])]
+    for fault in faults:
+        instants += (fault.begun_ns, fault.bit_ns, fault.ended_ns, fault.healed_ns)
+    return max((t_ns for t_ns in instants if t_ns is not None), default=round((facts.took_s or 0) * NS_PER_S))
 
 
-def _moments(strike: FaultRecord) -> Mapping[str, int | None]:
-    return {name: getattr(strike, name) for name in _MOMENTS.values()}
+def _completed(planned: Iterable[FaultRecord], spans: Iterable[FaultSpan]) -> list[FaultRecord]:
+    """The planned faults, with the instants that run.json lacks taken from the history.
 
-
-def _with_recorded_moments(planned: Iterable[FaultRecord], events: Iterable[Event]) -> list[FaultRecord]:
-    """The plan as it is known, completed by the fault events of the history.
-
-    An event belongs to the first strike of its fault that began and still lacks that moment; where the plan names none, it makes one.
+    A span belongs to the first planned fault of its kind that no earlier span belongs to; a span without one is added at the end.
     """
-    strikes = list(planned)
-    written = [{name for name, moment in _moments(strike).items() if moment is not None} for strike in strikes]
-    seen: list[set[str]] = [set() for _ in strikes]
-    for event in events:
-        moment = _MOMENTS.get(event.event)
-        if moment is None:
-            continue
-        index = next((i for i, s in enumerate(strikes) if _is_of(event, s) and moment not in seen[i]), len(strikes))
-        if index == len(strikes):
-            strikes.append(FaultRecord(fault=str(event.fault), target=str(event.target), when=""))
-            written.append(set())
-            seen.append(set())
-        seen[index].add(moment)
-        if moment not in written[index]:
-            strikes[index] = msgspec.structs.replace(strikes[index], **{moment: event.t_ns})
-    return strikes
+    faults = list(planned)
+    open_places = list(range(len(faults)))
+    for span in spans:
+        place = next((place for place in open_places if _may_be(faults[place], span)), None)
+        if place is None:
+            faults.append(_filled(FaultRecord(fault=span.fault, target=span.target, when=""), span))
+        else:
+            open_places.remove(place)
+            faults[place] = _filled(faults[place], span)
+    return faults
 
 
-def _is_of(event: Event, strike: FaultRecord) -> bool:
-    never_began = strike.begun_ns is None and bool(strike.problem)
-    return strike.fault == event.fault and not never_began
+def _may_be(fault: FaultRecord, span: FaultSpan) -> bool:
+    """Whether run.json and the history may both mean the same fault. The plan names the real target only after the fault began."""
+    if fault.begun_ns is None:
+        return fault.fault == span.fault and not fault.problem
+    return (fault.fault, fault.target) == (span.fault, span.target)
+
+
+def _filled(fault: FaultRecord, span: FaultSpan) -> FaultRecord:
+    healed_ns = None if span.healed_ns == FOREVER_NS else span.healed_ns
+    return msgspec.structs.replace(
+        fault,
+        begun_ns=span.begun_ns if fault.begun_ns is None else fault.begun_ns,
+        bit_ns=span.bit_ns if fault.bit_ns is None else fault.bit_ns,
+        ended_ns=span.ended_ns if fault.ended_ns is None else fault.ended_ns,
+        healed_ns=healed_ns if fault.healed_ns is None else fault.healed_ns,
+    )

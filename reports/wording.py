@@ -1,4 +1,4 @@
-"""Numbers, durations and lists as a person reads them."""
+"""Numbers, durations and lists in readable form."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from scenarios.record.history import NS_PER_S
 
 
 def duration(seconds: float) -> str:
-    """A length of time with as many digits as help: `8 ms`, `3.21 s`, `41.3 s`, `3 min 12 s`."""
+    """A length of time with three digits or so: `8 ms`, `3.21 s`, `41.3 s`, `3 min 12 s`."""
     if abs(seconds) < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     if abs(seconds) < 9.995:
@@ -18,7 +18,7 @@ def duration(seconds: float) -> str:
 
 
 def instant(t_ns: int | None) -> str:
-    """A point of the run's clock, in seconds with three decimals; empty for one that never came."""
+    """An instant of the run's clock, in seconds with three decimals; empty if there was none."""
     return "" if t_ns is None else f"{t_ns / NS_PER_S:.3f} s"
 
 
@@ -28,7 +28,7 @@ def offset(t_ns: int, origin_ns: int) -> str:
 
 
 def number(value: object) -> str:
-    """A figure as it was counted: thousands set apart, no more decimals than it has."""
+    """A figure with separated thousands, and at most three decimals."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if isinstance(value, int) or value.is_integer():
@@ -37,7 +37,7 @@ def number(value: object) -> str:
 
 
 def count(n: int, noun: str, plural: str = "") -> str:
-    """`1 task`, `1,204 tasks`; `plural` where it is not the noun and an s."""
+    """`1 task`, `1,204 tasks`; `plural`: if it is not the noun with an s."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {plural or noun + 's'}"
 
 

@@ -9,6 +9,7 @@ ScenarioError
 │   ├── NotAToken            the text to be replayed is not a token
 │   ├── NotARange            invalid range of seeds, or shard
 │   └── NotRows              a file without rows of a campaign
+├── UnreadableVerdicts   verdicts.json of a stored run is damaged; a report is written without it
 ├── NotApplicable        the scenario's faults have no target in this system or environment (unknown: exit code 3)
 └── RunFailed            the lab could not complete the run (unknown: exit code 3)
     ├── ExecutorMissing      the executor of simulated worlds is not installed
@@ -97,6 +98,10 @@ class NotRows(WrongUsage):
 
     def __init__(self, file: "Path", why: str) -> None:
         super().__init__(f"{file} cannot be merged: {why}")
+
+
+class UnreadableVerdicts(ScenarioError):
+    """verdicts.json exists, and is not what the lab writes; the message says why."""
 
 
 class NotApplicable(ScenarioError):

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from loadtests.handing_over import read_live, read_marks
+from loadtests.exchange_files import read_live, read_marks
 from scenarios.stored.rundir import RunDirectory
 
 TIMEOUT_S = 120.0

@@ -1,4 +1,4 @@
-// What moves on the page: charts drawn when they are first seen, links that open what they lead to, copying, printing.
+// The dynamic parts of the page: charts drawn when they are first visible, links that open their target, copying, printing.
 "use strict";
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -73,7 +73,7 @@
       ctx.textBaseline = "middle";
       ctx.textAlign = "left";
       ctx.fillStyle = colour("muted");
-      let free = bbox.left; // names that would run into the one before them, or out of the picture, are left to the dashed lines
+      let free = bbox.left; // a name that would overlap the previous name or the border is not drawn; its dashed line is
       for (const phase of run.phases) {
         const left = x(phase.at) + 5 * devicePixelRatio;
         const right = left + ctx.measureText(phase.name).width;
@@ -141,7 +141,7 @@
     };
   }
 
-  // The charts, each as uPlot wants it
+  // The options of each chart for uPlot
 
   function axes(colour, y) {
     const look = { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
@@ -233,7 +233,7 @@
     },
   };
 
-  // A chart without the lines that never leave zero (nothing refused, nothing failed): they would only cover the axis.
+  // Lines that are zero everywhere (nothing refused, nothing failed) are left out: they would only cover the axis.
   function withoutEmpty([made, data], always) {
     const keep = data.map((values, index) => index <= always || values.some((value) => value > 0));
     made.series = made.series.filter((_, index) => keep[index]);
@@ -266,7 +266,7 @@
     }
   });
   for (const charts of all(".charts")) {
-    // The others keep their room by the style sheet, so that nothing moves under the reader's hand when charts are drawn.
+    // The style sheet reserves the space of the other charts, so that the page does not move when they are drawn.
     charts.querySelector("[data-plot=strip]").style.minHeight = stripHeight(chartData.get(charts.dataset.run)) + "px";
     seen.observe(charts);
     sized.observe(charts);
@@ -274,7 +274,7 @@
   const redraw = () => [...drawn.keys()].forEach((charts) => draw(charts));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
-  // The same figures as a table, made when it is asked for
+  // The same figures as a table, built when it is opened
 
   const columns = [
     ["sent", "sent /s"], ["acknowledged", "acknowledged /s"], ["not_acknowledged", "failed or unanswered /s"], ["completed", "attempts completed /s"],
@@ -304,7 +304,7 @@
   }
   for (const details of all("details.numbers")) details.addEventListener("toggle", () => fillTable(details));
 
-  // Links open what they lead to
+  // Links open the boxes around their target
 
   function reveal(hash) {
     const target = document.getElementById(decodeURIComponent(hash.slice(1)));
@@ -341,7 +341,7 @@
     });
   }
 
-  // On paper: light colours, charts as wide as the page, and the first journeys open; whoever wants more on paper opens it before printing
+  // On paper: light colours, charts as wide as the page, and the first journeys open; boxes that were opened before printing stay open
 
   let opened = [];
   addEventListener("beforeprint", () => {

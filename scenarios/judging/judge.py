@@ -6,11 +6,15 @@ How a checker's findings become a verdict is rules 1 and 2 of docs/history.md, a
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from scenarios.judging.causes import Cause, cause_of, repeats
 from scenarios.judging.checkers import CHECKERS
 from scenarios.judging.guarantees import Guarantee
-from scenarios.judging.journey import Journey, Step, journeys
+from scenarios.judging.journey import Journey, journeys
+from scenarios.judging.judgement_record import AccountRecord, JudgementRecord, VerdictRecord
 from scenarios.judging.policy import Policy
 from scenarios.judging.reconciliation import Account, account_of
 from scenarios.judging.unremarkable import NONE, Ordinary
@@ -56,20 +60,24 @@ class Judgement:
         tested = any(verdict.exercised for verdict in self.verdicts)
         return EXIT_UNKNOWN if code == EXIT_HELD and not tested else code
 
-    def to_json(self) -> dict[str, object]:
+    def to_record(self) -> JudgementRecord:
+        """The content of verdicts.json."""
+        return JudgementRecord(
+            verdicts={verdict.guarantee.value: _verdict_record(verdict) for verdict in self.verdicts},
+            not_claimed={verdict.guarantee.value: _verdict_record(verdict) for verdict in self.not_claimed},
+            account=_account_record(self.account),
+            duplicates=dict(self.duplicates),
+            bounds=dict(self.bounds),
+            journeys={name: journey.steps for name, journey in self.journeys.items()},
+            left_out={name: journey.left_out for name, journey in self.journeys.items() if journey.left_out},
+            problems=self.problems,
+            malformed=self.malformed,
+            exit_code=self.exit_code,
+        )
+
+    def to_json(self) -> dict[str, Any]:
         """The content of verdicts.json, in builtins."""
-        return {
-            "verdicts": {verdict.guarantee.value: _verdict_json(verdict) for verdict in self.verdicts},
-            "not_claimed": {verdict.guarantee.value: _verdict_json(verdict) for verdict in self.not_claimed},
-            "account": account_json(self.account),
-            "duplicates": dict(self.duplicates),
-            "bounds": dict(self.bounds),
-            "journeys": {name: [_step_json(step) for step in journey.steps] for name, journey in self.journeys.items()},
-            "left_out": {name: journey.left_out for name, journey in self.journeys.items() if journey.left_out},
-            "problems": list(self.problems),
-            "malformed": list(self.malformed),
-            "exit_code": self.exit_code,
-        }
+        return msgspec.json.decode(msgspec.json.encode(self.to_record()), type=dict[str, Any])
 
 
 def judge(
@@ -224,28 +232,29 @@ def _journeys(history: History, verdicts: Iterable[Verdict]) -> dict[str, Journe
     return journeys(history, [witness for verdict in verdicts for witness in verdict.witnesses[:JOURNEYS_MAX]])
 
 
-def _verdict_json(verdict: Verdict) -> dict[str, object]:
-    return {
-        "verdict": verdict.ruling.value,
-        "witnesses": list(verdict.witnesses),
-        "reason": verdict.reason,
-        "figures": dict(verdict.figures),
-        "exercised": verdict.exercised,
-    }
+def _verdict_record(verdict: Verdict) -> VerdictRecord:
+    return VerdictRecord(
+        ruling=verdict.ruling,
+        witnesses=verdict.witnesses,
+        reason=verdict.reason,
+        figures=dict(verdict.figures),
+        exercised=verdict.exercised,
+    )
 
 
-def account_json(account: Account) -> dict[str, object]:
-    """The account in builtins: what must not happen by name, the rest by number."""
-    return {
-        "submitted": account.submitted,
-        **{str(place): count for place, count in account.counts.items()},
-        "lost": list(account.lost),
-        "stuck": list(account.stuck),
-        "strangers": list(account.strangers),
-        "contradiction": account.contradiction,
-        "balanced": account.balanced,
-    }
-
-
-def _step_json(step: Step) -> dict[str, object]:
-    return {"t_ns": step.t_ns, "actor": step.actor, "lane": step.lane, "event": step.event, "text": step.text}
+def _account_record(account: Account) -> AccountRecord:
+    """Tasks that must not exist by name, all others by number."""
+    return AccountRecord(
+        submitted=account.submitted,
+        done=account.counts["done"],
+        dead=account.counts["dead"],
+        cancelled=account.counts["cancelled"],
+        expired=account.counts["expired"],
+        pending=account.counts["pending"],
+        never_accepted=account.counts["never_accepted"],
+        lost=account.lost,
+        stuck=account.stuck,
+        strangers=account.strangers,
+        contradiction=account.contradiction,
+        balanced=account.balanced,
+    )

@@ -59,6 +59,9 @@ REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
 FINAL_LISTS = ("done", "dead", "cancelled", "expired", "pending")
 """Where `final` puts tasks; a list that is null or missing means that the system cannot say."""
 
+FINAL_STATES = frozenset({"SUCCEEDED", "FAILED", "DEAD", "CANCELLED", "EXPIRED"})
+"""The states in which a task has ended."""
+
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, rename={"from_": "from"}):
     """One line of a history: what `actor` saw at `t_ns` (nanoseconds since the run began, one clock for all actors).

@@ -119,7 +119,7 @@ class History:
             "allowed": lambda event: self.allowed_ns[event.limit, event.user].append(event.t_ns),
             "denied": lambda event: self.denied.update([(event.limit, event.user)]),
             **dict.fromkeys(("pause.ok", "resume.ok"), self.pauses.append),
-            **dict.fromkeys(("fault.begin", "fault.bit", "fault.healed"), self._take_fault),
+            **dict.fromkeys(("fault.begin", "fault.bit", "fault.end", "fault.healed"), self._take_fault),
             **dict.fromkeys(("secret.sought", "secret.found"), self.secrets.append),
             "final": self._take_final,
         }
@@ -185,8 +185,8 @@ class History:
             timeline.succeeded = True
         attempt = _attempt_of(timeline.attempts, event, still_open=True)
         if attempt is None:
-            if not ok:
-                timeline.failures_without_start.append(event)
+            ends = timeline.successes_without_start if ok else timeline.failures_without_start
+            ends.append(event)
             return
         attempt.ended_ns = event.t_ns
         attempt.outcome = "ok" if ok else "fail"
@@ -228,8 +228,11 @@ class History:
                 if event.event == "fault.healed":
                     span.healed_ns = event.t_ns
                     return
-                if not span.bit:
-                    span.bit = True
+                if event.event == "fault.bit" and span.bit_ns is None:
+                    span.bit_ns = event.t_ns
+                    return
+                if event.event == "fault.end" and span.ended_ns is None:
+                    span.ended_ns = event.t_ns
                     return
 
     def _take_final(self, event: Event) -> None:

@@ -52,6 +52,7 @@ class Timeline:
     cancelled_ns: int | None = None  # the first promise that it will not run again
     succeeded: bool = False  # an attempt of it ended ok, whether or not its start was seen
     failures_without_start: list[Event] = field(default_factory=list)
+    successes_without_start: list[Event] = field(default_factory=list)
 
     @property
     def is_submitted(self) -> bool:
@@ -87,13 +88,22 @@ class Timeline:
 
 @dataclass(slots=True)
 class FaultSpan:
-    """One fault from the moment it was asked for until its target was seen healthy (never: `FOREVER_NS`)."""
+    """One fault from its begin until its target was seen healthy (never: `FOREVER_NS`).
+
+    `bit_ns`: when it was seen to take effect. `ended_ns`: when it was lifted. None: neither was recorded.
+    """
 
     fault: str
     target: str
     begun_ns: int
-    bit: bool = False
+    bit_ns: int | None = None
+    ended_ns: int | None = None
     healed_ns: int = FOREVER_NS
+
+    @property
+    def bit(self) -> bool:
+        """Whether it was seen to take effect."""
+        return self.bit_ns is not None
 
     def overlaps(self, from_ns: int, until_ns: int) -> bool:
         """Whether it was on at any instant of this time, bounds included."""

@@ -104,7 +104,7 @@ def _judge_run(directory: RunDirectory, question: Question) -> Judged:
         judged = _judge_large(directory.path, files, stated, stated.policy, problems, doubt)
     else:
         judged = _judge(directory.path, directory.read_history(), stated.claims, stated.policy, problems, doubt=doubt)
-    directory.write_verdicts(judged.judgement.to_json())
+    directory.write_verdicts(judged.judgement.to_record())
     return judged
 
 
@@ -217,7 +217,6 @@ def differences(cases: Sequence[Case]) -> list[Difference]:
         except MalformedPolicy as error:
             raise MalformedPolicy(f"case {case.id}: {error}") from error
         verdicts = judge(recorded, claims=claims, policy=policy).to_json()["verdicts"]
-        assert isinstance(verdicts, dict)
         for promise, expected in case.expect.items():
             said = verdicts[promise]
             actual = {name: said.get(name) for name in expected}

@@ -9,12 +9,12 @@ logs/                    standard output and error of every process of the syste
 """
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from scenarios.errors import RunExists
+from scenarios.errors import RunExists, UnreadableVerdicts
+from scenarios.judging.judgement_record import JudgementRecord
 from scenarios.record.history import Recorded
 from scenarios.record.run_facts import RunFacts
 from scenarios.stored.reading import read_files
@@ -80,9 +80,22 @@ class RunDirectory:
         found = [*self.path.glob("history.*.jsonl"), *self.path.glob("history.*.jsonl.gz")]
         return sorted(file for file in found if file.is_file())
 
-    def write_verdicts(self, verdicts: Mapping[str, object]) -> None:
+    def write_verdicts(self, judgement: JudgementRecord) -> None:
         """Replace verdicts.json, whole or not at all."""
-        write_whole(self.path / VERDICTS_FILE, _pretty(verdicts))
+        write_whole(self.path / VERDICTS_FILE, _pretty(judgement))
+
+    def read_verdicts(self) -> JudgementRecord | None:
+        """The stored judgement; None: the run has not been judged.
+
+        Raises:
+            UnreadableVerdicts: verdicts.json is damaged, or another program wrote it.
+        """
+        try:
+            return msgspec.json.decode((self.path / VERDICTS_FILE).read_bytes(), type=JudgementRecord)
+        except FileNotFoundError:
+            return None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise UnreadableVerdicts(f"{VERDICTS_FILE} cannot be read: {error}") from error
 
 
 def write_whole(file: Path, content: bytes) -> None:

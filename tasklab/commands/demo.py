@@ -97,9 +97,12 @@ def _run_all(
 def _report(judged: list[JudgedRun], place: Path) -> Path:
     """One file with all runs side by side."""
     from reports.build import write_report
+    from reports.matrix import Inapplicable
     from scenarios.stored.rundir import REPORT_FILE
 
-    return write_report([one.directory for one in judged if one.directory is not None], place / REPORT_FILE)
+    ran = [one.directory for one in judged if one.directory is not None]
+    inapplicable = [Inapplicable(one.scenario, one.system, one.why) for one in judged if one.directory is None]
+    return write_report(ran, place / REPORT_FILE, inapplicable=inapplicable)
 
 
 def _print(judged: list[JudgedRun], report: Path, missing: list[str]) -> None:

@@ -171,7 +171,7 @@ def _keep(directory: "RunDirectory", figures: "LoadFigures") -> None:
 
     A system that still gets new tasks has not been left alone to recover: its time counts from when the load was over.
     """
-    from loadtests.handing_over import read_marks
+    from loadtests.exchange_files import read_marks
 
     facts = directory.read_facts()
     facts.load = figures

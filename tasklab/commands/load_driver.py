@@ -10,8 +10,8 @@ from chaos.environment import Process, ProcessSpec
 from chaos.errors import ProcessFailed
 from chaos.ports import LOOPBACK, is_refused
 from loadtests.arrivals import LoadPlan
+from loadtests.exchange_files import HISTORY_FILE, SubmissionLine, decode_line, read_marks
 from loadtests.figures import ON_TIME_S, figures_of, is_as_planned
-from loadtests.handing_over import HISTORY_FILE, Line, decode_line, read_marks
 from scenarios.contract.system import Addressed, Outcome
 from scenarios.errors import RunFailed
 from scenarios.experiment.run import Experiment
@@ -66,7 +66,7 @@ class Follower:
         for line in map(decode_line, whole.splitlines()):
             self._take(line)
 
-    def _take(self, line: Line) -> None:
+    def _take(self, line: SubmissionLine) -> None:
         match line.event:
             case "submit.invoke":
                 self.sent += 1

@@ -77,7 +77,9 @@ def test_the_first_thing_to_read_is_the_verdict(page: Callable[..., Page], tmp_p
     opened = page(sample_runs.broken(tmp_path / "run"))
 
     assert opened.text(".banner .word") == "BROKEN"
-    assert opened.text("h1").startswith("naive broke 2 of the 5 promises it claims, under broker_killed: no_lost_task")
+    assert opened.text("h1").startswith(
+        "naive violated 2 of the 5 guarantees it claims, under broker_killed: no_lost_task"
+    )
     assert [chip.text for chip in opened.all(".verdicts tbody tr .chip")][:5] == [
         "broken",
         "broken",
@@ -221,7 +223,7 @@ def test_a_witness_leads_to_its_journey(page: Callable[..., Page], tmp_path: Pat
         "+0.000 s A client submits the task",
         "+0.003 s A database the task's row becomes ACCEPTED",
         "+0.005 s A client is told that the task is accepted",
-        "A 2.41 s in which nothing is seen of it",
+        "A 2.41 s without any event of it",
     ]
     assert "Stuck: accepted, and not ended; nothing has happened to it for" in told[-1]
 

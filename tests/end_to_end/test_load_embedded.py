@@ -10,8 +10,8 @@ import msgspec
 from load_faults import FROZEN_S
 
 from chaos.ports import PortLease, is_refused
+from loadtests.exchange_files import HISTORY_FILE, decode_line
 from loadtests.figures import percentiles
-from loadtests.handing_over import HISTORY_FILE, decode_line
 from reports.series import series_of
 from scenarios.record.history import NS_PER_S
 from scenarios.stored.judge import judge_path

@@ -183,5 +183,5 @@ def test_a_connection_that_rested_too_long_is_not_used_again(monkeypatch: pytest
 
 @pytest.mark.parametrize("address", ["https://127.0.0.1:1", "127.0.0.1:80", "http://"])
 def test_only_plain_http_addresses_are_taken(address: str) -> None:
-    with pytest.raises(ValueError, match="is no http:// address"):
+    with pytest.raises(ValueError, match="is not an http:// address"):
         Connections(address, timeout_s=TIMEOUT_S)

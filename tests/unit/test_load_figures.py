@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadtests.arrivals import LoadPlan
+from loadtests.exchange_files import HISTORY_FILE
 from loadtests.figures import figures_of, is_as_planned, kept_up, percentiles
-from loadtests.handing_over import HISTORY_FILE
 from scenarios.record.run_facts import LoadFigures, Percentiles
 
 PLAN = LoadPlan(rate_per_s=10, duration_s=0.4, seed=1)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from chaos.faults import KillService
-from loadtests.handing_over import read_live
+from loadtests.exchange_files import read_live
 from loadtests.reliability import rows
 from scenarios.contract.system import Account, Outcome
 from scenarios.experiment.outside import Tally

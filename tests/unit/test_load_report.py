@@ -40,9 +40,9 @@ def test_the_report_of_a_load_test_says_what_was_offered_and_how_it_was_answered
     directory.write_facts(msgspec.structs.replace(directory.read_facts(), load=FIGURES))
 
     assert words_of(run) == (
-        "Load: 3,990 of 4,000 submissions sent, 199.5/s of 200/s. From the instant at which each was due, until its answer: "
-        "half 11 ms, 95 % 26 ms, 99 % 500 ms, longest 2.50 s; until its effect: none. "
-        "1,234 still without effect when the load ended."
+        "Load: 3,990 of 4,000 submissions sent, 199.5/s of 200/s. "
+        "Time from the due instant to the answer: median 11 ms, 95 % 26 ms, 99 % 500 ms, maximum 2.50 s; to the effect: none. "
+        "1,234 tasks without an effect when the load ended."
     )
 
 

@@ -1,11 +1,11 @@
 """The account, added up again for the report."""
 
 from reports.account import Balance, Term, balance_of
-from reports.judgement import Account
+from scenarios.judging.judgement_record import AccountRecord
 
 
 def test_every_submission_ends_in_exactly_one_term() -> None:
-    account = Account(
+    account = AccountRecord(
         submitted=10, done=4, dead=1, cancelled=1, expired=0, pending=0, never_accepted=1, lost=("a",),
         stuck=("b", "c"), balanced=True,
     )  # fmt: skip
@@ -28,22 +28,22 @@ def test_every_submission_ends_in_exactly_one_term() -> None:
 
 
 def test_a_sum_that_the_judge_calls_balanced_but_is_not_does_not_agree() -> None:
-    balance = balance_of(Account(submitted=10, done=9, balanced=True))
+    balance = balance_of(AccountRecord(submitted=10, done=9, balanced=True))
 
     assert (balance.submitted, balance.total, balance.agrees) == (10, 9, False)
 
 
 def test_a_sum_that_the_judge_calls_unbalanced_does_not_agree_even_if_the_counts_do() -> None:
-    assert not balance_of(Account(submitted=9, done=9, balanced=False)).agrees
+    assert not balance_of(AccountRecord(submitted=9, done=9, balanced=False)).agrees
 
 
 def test_a_stuck_task_that_nobody_submitted_is_no_part_of_the_sum() -> None:
-    balance = balance_of(Account(submitted=2, done=1, stuck=("a", "ghost"), strangers=("ghost",), balanced=True))
+    balance = balance_of(AccountRecord(submitted=2, done=1, stuck=("a", "ghost"), strangers=("ghost",), balanced=True))
 
     assert (balance.total, balance.agrees) == (2, True)
 
 
 def test_a_count_that_the_system_cannot_give_stays_unknown() -> None:
-    balance = balance_of(Account(submitted=2, done=2, dead=None, balanced=True))
+    balance = balance_of(AccountRecord(submitted=2, done=2, dead=None, balanced=True))
 
     assert balance.terms[1] == Term("dead", None, "neutral", 1.0, 0.0)

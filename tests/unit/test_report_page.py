@@ -13,7 +13,7 @@ import pytest
 import reports
 from reports.build import build_report, sections_of, write_report
 from reports.embedding import printable, script_json
-from reports.matrix import Entry, Matrix, matrix_of
+from reports.matrix import Entry, Inapplicable, Matrix, matrix_of
 from reports.reading import NotARun, find_runs, read_run
 from reports.ruling import Overall
 from scenarios.judging.guarantees import Guarantee
@@ -43,23 +43,23 @@ def test_what_the_judges_write_is_what_the_report_reads(tmp_path: Path) -> None:
         policy=Policy(),
         problems=(),
     )
-    directory.write_verdicts(judged.to_json())
+    directory.write_verdicts(judged.to_record())
 
     (section,) = sections_of([directory.path])
 
-    assert {promise.name: promise.group for promise in section.promises} == {
+    assert {row.name: row.group for row in section.guarantees} == {
         "no_lost_task": "broken",
         "exactly_one_effect": "held",
     }
     assert section.overall == Overall(
-        Ruling.BROKEN, "naive broke 1 of the 2 promises it claims, under broker_killed: no_lost_task (1 witness)."
+        Ruling.BROKEN, "naive violated 1 of the 2 guarantees it claims, under broker_killed: no_lost_task (1 witness)."
     )
     assert [(journey.task, journey.breaks, journey.rows[-1].text) for journey in section.journeys] == [
         (
             "task-0094",
             ("no_lost_task",),
             "the end (all healed, drained): the account lists it nowhere. "
-            "Lost: acknowledged, and nowhere to be found; nothing has happened to it for 10.1 s.",
+            "Lost: acknowledged, and in no list of the system; no event of it for 10.1 s.",
         )
     ]
     assert section.balance is not None
@@ -178,22 +178,22 @@ def test_a_history_of_a_hundred_thousand_events_gives_a_small_page(tmp_path: Pat
     page = build_report([sample_runs.large(tmp_path / "run")])
 
     assert "100,001 events" in page
-    assert "too many for a dot each: percentiles per 60 s instead" in page
+    assert "too many tasks for one dot each: percentiles per 60 s" in page
     assert len(page) < 150_000
 
 
 def test_many_witnesses_are_cut_and_the_rest_is_counted(tmp_path: Path) -> None:
     page = build_report([sample_runs.broken(tmp_path / "run", tasks=2000)])
 
-    assert "The first 200 of 940; all of them are in verdicts.json." in page
-    assert "40 of 941 are here; the others are in verdicts.json." in page
+    assert "The first 200 of 940; verdicts.json has all." in page
+    assert "This page shows 40 of 941 journeys; verdicts.json has all." in page
 
 
 def test_a_torn_last_line_is_told(tmp_path: Path) -> None:
     page = build_report([sample_runs.unfinished(tmp_path / "run")])
 
-    assert "1 torn last line, of a process that was killed while writing, passed over" in page
-    assert "32 tasks acknowledged had no recorded end when the record stops." in page
+    assert "1 torn last line (of a process that was killed while it wrote) ignored" in page
+    assert "32 acknowledged tasks had no recorded end when the record stops." in page
 
 
 def test_a_run_that_recorded_nothing_still_has_a_report(tmp_path: Path) -> None:
@@ -255,11 +255,23 @@ def test_the_matrix_sets_systems_side_by_side(tmp_path: Path) -> None:
             },
             "lease_expires": {"reference": (), "naive": (Entry("run4", "local, seed 7", Ruling.BROKEN, why),)},
         },
+        empty={scenario: dict.fromkeys(("reference", "naive"), "not run") for scenario in matrix.cells},
         totals=(
-            "reference: no promise broken in 2 runs, 1 unknown, 1 held.",
-            "naive: 2 of 2 runs broke a promise.",
+            "reference: no guarantee broken in 2 runs, 1 unknown, 1 held.",
+            "naive: a guarantee was broken in 2 of 2 runs.",
         ),
     )
+
+
+def test_a_scenario_that_is_not_applicable_to_a_system_has_a_cell_with_the_reason(tmp_path: Path) -> None:
+    runs = [sample_runs.held(tmp_path / "a"), sample_runs.broken(tmp_path / "b")]
+    inapplicable = Inapplicable("lock_expires", "naive", "it has no leader")
+
+    page = write_report(runs, tmp_path / "report.html", inapplicable=[inapplicable]).read_text(encoding="utf-8")
+
+    row = page[page.index("lock_expires") :].split("</tr>")[0]
+    assert row.count("not run") == 1
+    assert "not applicable: it has no leader" in row
 
 
 def test_writing_replaces_an_older_report_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -278,7 +290,12 @@ def test_writing_replaces_an_older_report_and_leaves_nothing_beside_it(tmp_path:
     [
         (
             "reports",
-            {"errors", "judging.guarantees", "judging.verdict", "record.history", "record.run_facts", "stored.rundir"},
+            {
+                "errors",
+                *(f"judging.{name}" for name in ("guarantees", "journey", "judgement_record", "verdict")),
+                *(f"record.{name}" for name in ("events", "history", "run_facts")),
+                "stored.rundir",
+            },
         ),
         (
             "loadtests",

@@ -22,19 +22,19 @@ def rewrite_verdicts(run: Path, **changes: object) -> None:
     file.write_bytes(msgspec.json.encode(msgspec.json.decode(file.read_bytes()) | changes))
 
 
-def test_a_broken_promise_is_named_with_how_many_prove_it(tmp_path: Path) -> None:
+def test_a_broken_guarantee_is_named_with_the_number_of_its_witnesses(tmp_path: Path) -> None:
     assert said_of(sample_runs.broken(tmp_path / "run")) == Overall(
         Ruling.BROKEN,
-        "naive broke 2 of the 5 promises it claims, under broker_killed: no_lost_task (1 witness) and "
+        "naive violated 2 of the 5 guarantees it claims, under broker_killed: no_lost_task (1 witness) and "
         "no_stuck_task (112 witnesses).",
     )
 
 
-def test_all_held_says_how_many_were_put_to_the_test(tmp_path: Path) -> None:
+def test_all_held_says_how_many_guarantees_the_run_tested(tmp_path: Path) -> None:
     assert said_of(sample_runs.held(tmp_path / "run")) == Overall(
         Ruling.HELD,
-        "reference kept all 7 promises it claims, under broker_killed; "
-        "the run put 6 to the test, one had no occasion to break.",
+        "reference kept all 7 guarantees it claims, under broker_killed; "
+        "the run tested 6 of them, 1 was not exercised.",
     )
 
 
@@ -58,7 +58,7 @@ def test_a_finished_run_without_verdicts_is_not_judged(tmp_path: Path) -> None:
     (run / VERDICTS_FILE).unlink()
 
     assert said_of(run) == Overall(
-        Ruling.UNKNOWN, "The run ended but has not been judged: there is no verdict on any promise."
+        Ruling.UNKNOWN, "The run ended but has not been judged: there is no verdict on any guarantee."
     )
 
 
@@ -69,7 +69,9 @@ def test_damaged_verdicts_are_none_and_the_report_says_why(tmp_path: Path) -> No
     (section,) = sections_of([run])
 
     assert section.overall.ruling is Ruling.UNKNOWN
-    assert section.doubts == ("verdicts.json cannot be read: Invalid enum value 'fine' - at `$.verdicts[...].verdict`",)
+    assert section.problems == (
+        "verdicts.json cannot be read: Invalid enum value 'fine' - at `$.verdicts[...].verdict`",
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,9 +79,9 @@ def test_damaged_verdicts_are_none_and_the_report_says_why(tmp_path: Path) -> No
     [
         ({"problems": ["redis did not heal"]}, "redis did not heal."),
         ({"malformed": ["history.a.jsonl:3: no"]}, "the history is malformed at history.a.jsonl:3: no."),
-        ({"verdicts": {}}, "no promise was judged."),
-        ({"exit_code": 3}, "the judge ended with exit code 3."),
-        ({"exit_code": None}, "the judge ended with exit code None."),
+        ({"verdicts": {}}, "no guarantee was judged."),
+        ({"exit_code": 3}, "the checkers ended with exit code 3."),
+        ({"exit_code": None}, "the checkers ended with exit code None."),
         (
             {"verdicts": {"no_lost_task": sample_runs.verdict("unknown", "Too little work.")}},
             "no_lost_task is undecided: Too little work.",
@@ -120,4 +122,4 @@ def test_a_proven_break_stays_broken_beside_a_problem_of_the_lab(tmp_path: Path)
     (section,) = sections_of([run])
 
     assert section.overall.ruling is Ruling.BROKEN
-    assert section.doubts == ("rabbitmq did not heal",)
+    assert section.problems == ("rabbitmq did not heal",)

@@ -15,20 +15,20 @@ def test_each_actor_has_a_lane_and_each_step_its_number_and_time() -> None:
 
     assert story is not None
     assert story.lanes == ("the client", "api-1")
-    assert [(step.number, step.offset, step.lane, step.text) for step in story.steps] == [
+    assert [(row.number, row.offset, row.lane, row.text) for row in story.rows] == [
         (1, "+0.000 s", 0, "submits"),
         (2, "+0.250 s", 1, "commits"),
     ]
-    assert story.steps[0].lines == (("down",), ())
-    assert story.steps[1].lines == (("right", "up"), ("left",))
+    assert story.rows[0].lines == (("down",), ())
+    assert story.rows[1].lines == (("right", "up"), ("left",))
 
 
 def test_a_long_story_keeps_its_ends_and_says_what_it_lacks() -> None:
     story = story_of([Turn(n, "a", str(n)) for n in range(100)])
 
     assert story is not None
-    assert len(story.steps) == TURNS_HEAD + TURNS_TAIL
-    assert (story.steps[0].number, story.steps[-1].number, story.left_out) == (1, 100, 10)
+    assert len(story.rows) == TURNS_HEAD + TURNS_TAIL
+    assert (story.rows[0].number, story.rows[-1].number, story.left_out) == (1, 100, 10)
 
 
 def test_many_actors_share_the_last_lane() -> None:
@@ -37,5 +37,5 @@ def test_many_actors_share_the_last_lane() -> None:
     assert story is not None
     assert story.lanes[-1] == OTHERS
     assert len(story.lanes) == LANES_MAX
-    assert [step.lane for step in story.steps[-4:]] == [LANES_MAX - 1] * 4
-    assert story.steps[-1].actor == f"worker-{LANES_MAX + 2}"
+    assert [row.lane for row in story.rows[-4:]] == [LANES_MAX - 1] * 4
+    assert story.rows[-1].actor == f"worker-{LANES_MAX + 2}"

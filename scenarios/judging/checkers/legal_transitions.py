@@ -7,9 +7,8 @@ from collections.abc import Mapping
 
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.record.events import FINAL_STATES
 from scenarios.record.history import Event, History, Timeline
-
-FINAL_STATES = frozenset({"SUCCEEDED", "FAILED", "DEAD", "CANCELLED", "EXPIRED"})
 
 MOVES: Mapping[str | None, frozenset[str]] = {
     None: frozenset({"ACCEPTED"}),

@@ -5,10 +5,10 @@ row that made it, where there are rows. A redrive makes a final state that began
 for after the former was answered, where the history says when it was asked for.
 """
 
-from scenarios.judging.checkers.legal_transitions import FINAL_STATES
 from scenarios.judging.policy import Policy
 from scenarios.judging.reconciliation import Listing, listing
 from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.record.events import FINAL_STATES
 from scenarios.record.history import Event, History, Timeline
 
 

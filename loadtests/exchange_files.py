@@ -1,4 +1,4 @@
-"""The two files by which the load generator and the lab know of each other: the history of submissions, and how far the load is."""
+"""The files through which the load generator and the lab exchange data: the history of submissions, and the progress of the load."""
 
 from pathlib import Path
 
@@ -13,14 +13,14 @@ MARKS_FILE = "load.json"
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """When the load began, and when its last submission was answered or given up, since the run began; None: not yet."""
+    """When the load began and ended, since the run began. It ends when its last submission is answered or given up; None: not yet."""
 
     began_ns: int
     over_ns: int | None = None
 
 
-class Line(msgspec.Struct, frozen=True):
-    """What the lab reads of a line of the generator's history. `planned_ns`: when the submission was due."""
+class SubmissionLine(msgspec.Struct, frozen=True):
+    """The fields of a line of the generator's history that the lab reads. `planned_ns`: the due time of the submission."""
 
     event: str
     t_ns: int
@@ -30,7 +30,7 @@ class Line(msgspec.Struct, frozen=True):
     detail: str | None = None
 
 
-decode_line = msgspec.json.Decoder(Line).decode
+decode_line = msgspec.json.Decoder(SubmissionLine).decode
 
 
 def write_marks(directory: Path, marks: Marks) -> None:
@@ -39,7 +39,7 @@ def write_marks(directory: Path, marks: Marks) -> None:
 
 
 def read_marks(directory: Path) -> Marks | None:
-    """How far the load is; None before it has begun."""
+    """The progress of the load; None: it has not begun."""
     try:
         return msgspec.json.decode((directory / MARKS_FILE).read_bytes(), type=Marks)
     except FileNotFoundError:
@@ -47,7 +47,7 @@ def read_marks(directory: Path) -> Marks | None:
 
 
 def read_live(directory: Path) -> Live | None:
-    """The lab's figures so far; None where no lab has written any."""
+    """The lab's current figures; None: the lab has not written any."""
     try:
         return msgspec.json.decode((directory / LIVE_FILE).read_bytes(), type=Live)
     except FileNotFoundError:
