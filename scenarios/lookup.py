@@ -3,6 +3,7 @@
 import difflib
 import importlib
 import importlib.metadata
+import importlib.util
 import pkgutil
 from collections.abc import Iterable
 
@@ -92,6 +93,14 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
     return difflib.get_close_matches(name, list(names), n=3, cutoff=0.4)
 
 
+def _address(module_name: str) -> str:
+    """A system of the lab by the name that tokens and run.json hold, also where a wheel has put it; any other name as it is."""
+    ours = module_name.removeprefix("scenarios.systems.")
+    home = f"{__package__}.systems"
+    is_ours = ours != module_name and importlib.util.find_spec(f"{home}.{ours.partition('.')[0]}") is not None
+    return f"{home}.{ours}" if is_ours else module_name
+
+
 def _load(place: str) -> object:
     """What `package.module:attribute` names.
 
@@ -100,10 +109,10 @@ def _load(place: str) -> object:
     """
     module_name, _, attribute = place.partition(":")
     try:
-        module = importlib.import_module(module_name)
+        module = importlib.import_module(_address(module_name))
     except ImportError as error:
         raise WrongUsage(f"{place}: {error}; is it installed, or on PYTHONPATH?") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script without `if __name__ == "__main__"` may end the process
         raise WrongUsage(f"{place}: the module does not load: {error!r}") from error
     if not hasattr(module, attribute):
         public = [name for name in vars(module) if not name.startswith("_")]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, explained, harmless, print_json
+from tasklab.ending import EXIT_BROKEN, EXIT_HELD, explained
+from tasklab.presentation.terminal import harmless, print_json
 
 if TYPE_CHECKING:
     from scenarios.judging.guarantees import Guarantee
@@ -114,8 +115,8 @@ def _check(
     path: Path, claims: "frozenset[Guarantee] | None", policy: "Policy | None", witness: str | None, as_json: bool
 ) -> int:
     from scenarios.stored.judge import Question, judge_path
-    from tasklab.commands.check_runs import check_runs
-    from tasklab.commands.check_words import print_journey, print_judged
+    from tasklab.checking.runs import check_runs
+    from tasklab.presentation.judgement import print_journey, print_judged
 
     runs = _runs_at(path)
     if len(runs) > 1 and witness is None:
@@ -151,7 +152,7 @@ def _check_objects(path: Path, model: str, time_limit_s: float, as_json: bool) -
     from scenarios.errors import NothingToJudge
     from scenarios.judging.linearizability.objects import OBJECTS
     from scenarios.stored.judge import judge_path
-    from tasklab.commands.check_objects import check_objects
+    from tasklab.checking.objects import check_objects
 
     if model not in OBJECTS:
         raise NothingToJudge(f"there is no model {model!r} of a history of tasks; there are {' and '.join(OBJECTS)}")
@@ -159,7 +160,7 @@ def _check_objects(path: Path, model: str, time_limit_s: float, as_json: bool) -
 
 
 def _check_jepsen(path: Path, model: str | None, time_limit_s: float, as_json: bool) -> int:
-    from tasklab.commands.check_jepsen import check_jepsen
+    from tasklab.checking.jepsen import check_jepsen
 
     return check_jepsen(path, model=model, time_limit_s=time_limit_s, as_json=as_json)
 
@@ -194,7 +195,7 @@ def _check_cases(file: Path, history_format: HistoryFormat, as_json: bool) -> in
     import msgspec
 
     from scenarios.stored.judge import differences, read_cases
-    from tasklab.commands.check_jepsen import check_jepsen_cases
+    from tasklab.checking.jepsen import check_jepsen_cases
 
     if history_format is HistoryFormat.JEPSEN:
         return check_jepsen_cases(file, as_json=as_json)

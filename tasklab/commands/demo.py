@@ -5,20 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.demo_simulated import WORLDS, open_with_simulator, print_opening
-from tasklab.commands.output import (
-    EXIT_BROKEN,
-    EXIT_HELD,
-    EXIT_UNKNOWN,
-    STYLE_OF_EXIT,
-    Progress,
-    console,
-    explained,
-    worst,
-)
-from tasklab.commands.places import place_for_runs
-from tasklab.commands.run import SEED_MAX, JudgedRun, print_runs_json, run_one, say_started
-from tasklab.commands.worlds import EnvironmentName, make_environment
+from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, explained, worst
+from tasklab.presentation.campaign_line import shown
+from tasklab.presentation.opening import print_opening
+from tasklab.presentation.runs import print_runs_json, say_started
+from tasklab.presentation.terminal import STYLE_OF_EXIT, Progress, console
+from tasklab.running.environments import EnvironmentName, make_environment
+from tasklab.running.experiments import run_in_environment
+from tasklab.running.judged_run import SEED_MAX, JudgedRun, exit_code_of_runs
+from tasklab.running.opening import WORLDS, open_with_simulator
+from tasklab.running.places import place_for_runs
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -52,7 +48,7 @@ def demo(
         place = place_for_runs(out)
         missing = [found.program.name for found in inventory() if found.path is None and found.program.service]
         say(_what_comes(0 if missing else len(SYSTEMS) * len(scenario_names())))
-        opening = open_with_simulator(seed, say)
+        opening = open_with_simulator(seed, say, shown)
         if not as_json:
             print_opening(opening)
         say("embedded: one process on SQLite, really killed with kill -9 and started again")
@@ -66,7 +62,9 @@ def demo(
         print_runs_json(judged, simulated=opening.to_json())
     else:
         _print(judged, report, missing)
-    raise typer.Exit(worst((opening.exit_code, *(one.exit_code for one in judged if one.system == "reference"))))
+    raise typer.Exit(
+        worst((opening.exit_code, exit_code_of_runs([one for one in judged if one.name.system == "reference"])))
+    )
 
 
 def _what_comes(local: int) -> str:
@@ -88,7 +86,9 @@ def _run_all(
     with make_environment(environment, systems[0]) as world:
         say_started(world, say)
         return [
-            run_one(find_scenario(name), name, system, system.name, world, seed=seed, place=place / world.name, say=say)
+            run_in_environment(
+                find_scenario(name), name, system, system.name, world, seed=seed, place=place / world.name, say=say
+            )
             for name in scenarios
             for system in systems
         ]
@@ -109,8 +109,12 @@ def _print(judged: list[JudgedRun], report: Path, missing: list[str]) -> None:
     table = Table(title="verdicts", title_justify="left")
     for heading in ("scenario", "environment", *SYSTEMS):
         table.add_column(heading, overflow="fold")
-    for environment, scenario in dict.fromkeys((one.environment, one.scenario) for one in judged):
-        cells = {one.system: one for one in judged if (one.environment, one.scenario) == (environment, scenario)}
+    for environment, scenario in dict.fromkeys((one.name.environment, one.name.scenario) for one in judged):
+        cells = {
+            one.name.system: one
+            for one in judged
+            if (one.name.environment, one.name.scenario) == (environment, scenario)
+        }
         table.add_row(scenario, environment, *(_cell(cells.get(system)) for system in SYSTEMS))
     terminal = console()
     terminal.print()

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_HELD, EXIT_UNKNOWN, console, print_json
+from tasklab.ending import EXIT_HELD, EXIT_UNKNOWN
+from tasklab.presentation.terminal import console, print_json
 
 MEND = "make services"
 OPTIONAL = "docker"

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tasklab.commands.output import console, print_json
+from tasklab.presentation.terminal import console, print_json
 
 
 class Kind(StrEnum):

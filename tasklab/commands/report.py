@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_USAGE, explained, fail, harmless, print_json
+from tasklab.ending import EXIT_USAGE, explained, fail
+from tasklab.presentation.terminal import harmless, print_json
 
 if TYPE_CHECKING:
     from reports.build import Section

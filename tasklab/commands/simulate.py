@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from tasklab.commands.campaign_line import shown
-from tasklab.commands.campaign_summary import print_summary
-from tasklab.commands.output import Progress, explained
-from tasklab.commands.places import file_for_rows
+from tasklab.ending import EXIT_INTERRUPTED, explained
+from tasklab.module_path import let_plugins_in
+from tasklab.presentation.campaign_line import shown
+from tasklab.presentation.campaign_summary import print_summary
+from tasklab.presentation.streams import reader_has_gone
+from tasklab.presentation.terminal import Progress
+from tasklab.running.places import file_for_rows
 
 if TYPE_CHECKING:
     from scenarios.simulated.search.campaign import Visited
@@ -21,13 +24,11 @@ if TYPE_CHECKING:
     from scenarios.simulated.search.explore import Row
 
 ALARMS_MAX = 5
-"""After so many a campaign ends: it has something to tell."""
-EXIT_INTERRUPTED = 130
-"""Of a campaign that was ended before its seeds, unless it had found a break by then: it cannot say that all held."""
+"""A campaign ends after this number of alarms."""
 
 
 class ExecutorName(StrEnum):
-    """Who runs the worlds."""
+    """Where the worlds run."""
 
     LOCAL = "local"
     RAY = "ray"
@@ -79,6 +80,7 @@ def simulate(
         from scenarios.simulated.search.tally import Tally
         from scenarios.simulated.worlds.series import series_names
 
+        let_plugins_in()
         say = Progress()
         if out is not None:
             file_for_rows(out)
@@ -98,6 +100,8 @@ def simulate(
                     rows.append(row)
                     _keep(row, out, as_json=as_json)
                     show()
+                    if reader_has_gone():
+                        raise KeyboardInterrupt
                     if len(tally.broken) + len(tally.unknown) >= ALARMS_MAX:
                         break
             took_s = time.monotonic() - began_s

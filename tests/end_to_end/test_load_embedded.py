@@ -15,7 +15,7 @@ from loadtests.handing_over import HISTORY_FILE, decode_line
 from reports.series import series_of
 from scenarios.record.history import NS_PER_S
 from scenarios.stored.judge import judge_path
-from tasklab.commands.load_driver import LOCUSTFILE
+from tasklab.running.locust_driver import LOCUSTFILE
 from tests.load_process import Lab, left_of, load
 
 EMBEDDED = ("--environment", "embedded", "--seed", "3")

@@ -13,7 +13,7 @@ from scenarios.judging.journey import STEPS_MAX
 from scenarios.record.run_facts import RunFacts
 from scenarios.stored import reading
 from scenarios.stored.rundir import RUN_FILE, VERDICTS_FILE, RunDirectory
-from tasklab.__main__ import app
+from tasklab.command_line import app
 from tests.anomalies import X, effect_twice, planted, two_holders
 from tests.history_strategies import Draft, Life, live
 

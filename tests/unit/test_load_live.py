@@ -22,7 +22,7 @@ from scenarios.experiment.scenario import AtStart, Strike
 from scenarios.experiment.submissions import Submissions
 from scenarios.record.run_facts import Live, LiveFault
 from scenarios.stored.rundir import RunDirectory
-from tasklab.commands.load_driver import Follower
+from tasklab.running.locust_driver import Follower
 
 SECOND_NS = 1_000_000_000
 

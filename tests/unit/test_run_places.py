@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasklab.commands.places import NotWritable, file_for_rows, place_for_runs
+from tasklab.running.places import NotWritable, file_for_rows, place_for_runs
 
 
 def test_a_place_that_is_named_is_made(tmp_path: Path) -> None:

@@ -51,4 +51,4 @@ class Mutant(Reference):
         return ReferenceSimulation(settings=settings, alter=self.alter)
 
     def _altered(self, spec: ProcessSpec) -> ProcessSpec:
-        return replace(spec, argv=[sys.executable, "-m", __package__ or "", self.name, spec.role])
+        return replace(spec, argv=[sys.executable, "-P", "-m", __package__ or "", self.name, spec.role])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection
 
+import reference_impl
 from chaos.environment import ProcessSpec, ServiceName, Services
 from reference_impl.bootstrap import open_database
 from reference_impl.settings import Settings, environment_of
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-INSIDE = "scenarios.systems.reference.inside"
+INSIDE = f"{__package__}.inside"
 
 BUDGET_S = 20.0
 
@@ -180,7 +181,8 @@ class Reference:
 
 
 def _argv(role: str) -> list[str]:
-    return [sys.executable, "-m", "reference_impl", role]
+    # -P: whatever lies in the directory in which the lab was started is not imported.
+    return [sys.executable, "-P", "-m", reference_impl.__name__, role]
 
 
 def replace_settings(settings: Settings, **changes: Any) -> Settings:

@@ -1,5 +1,6 @@
 """Drives a run with Locust: starts it in a process of its own, follows what it records, and sees that it was the load asked for."""
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 from chaos.environment import Process, ProcessSpec
 from chaos.errors import ProcessFailed
 from chaos.ports import LOOPBACK, is_refused
+from loadtests import arrivals
 from loadtests.arrivals import LoadPlan
 from loadtests.figures import ON_TIME_S, figures_of, is_as_planned
 from loadtests.handing_over import HISTORY_FILE, Line, decode_line, read_marks
@@ -18,7 +20,7 @@ from scenarios.experiment.live import LiveFigures
 from scenarios.experiment.run import Run
 from scenarios.experiment.submissions import Submissions
 
-LOCUSTFILE = Path(__file__).parents[2] / "loadtests" / "locustfile.py"
+LOCUSTFILE = Path(arrivals.__file__).with_name("locustfile.py")
 PROCESS = "locust"
 START_TIMEOUT_S = 30.0
 PRESS_TIMEOUT_S = 600.0
@@ -159,15 +161,17 @@ class LocustDriver:
             "--t0-ns": self._run.t0_ns,
             "--exit-code-on-error": 0,  # a refused submission is for the judges, not for Locust
         }
-        argv = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--only-summary"]
+        argv = [sys.executable, "-P", "-m", "locust", "-f", str(LOCUSTFILE), "--only-summary"]
         argv += [word for name, value in stated.items() for word in (name, str(value))]
         if self._page is None:
             argv.append("--headless")
         else:
             argv += ["--web-host", LOOPBACK, "--web-port", str(self._page.port)]
             argv += ["--autostart"] if self._page.autostart else []
+        # The path of this process: whatever PYTHONPATH says, the lab's modules come before those of the user.
+        environment = {"PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         # In a directory of the run: Locust reads a locust.conf or pyproject.toml where it is started.
-        return ProcessSpec(PROCESS, "load", argv, {"PYTHONUNBUFFERED": "1"}, cwd=self._run.services.directory)
+        return ProcessSpec(PROCESS, "load", argv, environment, cwd=self._run.services.directory)
 
     def _await_page(self, process: Process, page: Page) -> None:
         deadline_s = time.monotonic() + START_TIMEOUT_S

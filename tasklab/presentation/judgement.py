@@ -15,8 +15,8 @@ from scenarios.judging.shortest import crossed, shortest_story
 from scenarios.judging.verdict import Ruling, Verdict
 from scenarios.lookup import nearest
 from scenarios.stored.judge import Judged
-from tasklab.commands.output import STYLE_OF_EXIT, STYLE_OF_RULING, console, print_json
-from tasklab.commands.verdict_words import account_in_words, is_all_one, sentence_of
+from tasklab.presentation.sentences import account_in_words, is_all_one, sentence_of
+from tasklab.presentation.terminal import STYLE_OF_EXIT, STYLE_OF_RULING, console, print_json
 
 WITNESSES_TOLD = 5
 """For how many witnesses the journey is printed."""

@@ -10,8 +10,9 @@ from rich.text import Text
 from scenarios.errors import WrongUsage
 from scenarios.judging.judge import Judgement
 from scenarios.stored.judge import Question, judge_path
-from tasklab.commands.output import EXIT_UNKNOWN, STYLE_OF_EXIT, console, print_json, worst
-from tasklab.commands.verdict_words import RULING_OF_EXIT, sentence_of
+from tasklab.ending import EXIT_UNKNOWN, worst
+from tasklab.presentation.sentences import RULING_OF_EXIT, sentence_of
+from tasklab.presentation.terminal import STYLE_OF_EXIT, console, print_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
-from tasklab.commands.output import EXIT_HELD, STYLE_OF_EXIT, console
-from tasklab.commands.story import print_story
+from tasklab.ending import EXIT_HELD
+from tasklab.presentation.story import print_story
+from tasklab.presentation.terminal import STYLE_OF_EXIT, console
 
 if TYPE_CHECKING:
     from rich.table import Table

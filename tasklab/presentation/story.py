@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tasklab.commands.output import console
+from tasklab.presentation.terminal import console
 
 if TYPE_CHECKING:
     from scenarios.record.run_facts import Turn

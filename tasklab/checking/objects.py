@@ -8,8 +8,9 @@ from scenarios.judging.linearizability.objects import OBJECTS
 from scenarios.judging.linearizability.search import Call, Model, linearizable
 from scenarios.judging.verdict import Ruling, exit_code_of
 from scenarios.stored.judge import Judged
-from tasklab.commands.check_words import print_malformed
-from tasklab.commands.output import EXIT_UNKNOWN, console, print_json
+from tasklab.ending import EXIT_UNKNOWN
+from tasklab.presentation.judgement import print_malformed
+from tasklab.presentation.terminal import console, print_json
 
 
 def check_objects(judged: Judged, name: str, *, time_limit_s: float, as_json: bool) -> int:

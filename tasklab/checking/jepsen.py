@@ -12,8 +12,9 @@ from scenarios.judging.jepsen.calls import MODELS, calls_of
 from scenarios.judging.jepsen.checkers import CHECKERS
 from scenarios.judging.jepsen.operations import MalformedHistory, Operation, operations_from, read_operations
 from scenarios.judging.jepsen.verdicts import JepsenJudgement, judge_jepsen
-from tasklab.commands.check_objects import judge_calls, print_said
-from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, print_json
+from tasklab.checking.objects import judge_calls, print_said
+from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
+from tasklab.presentation.terminal import print_json
 
 
 def check_jepsen(file: Path, *, model: str | None, time_limit_s: float, as_json: bool) -> int:
