@@ -56,7 +56,12 @@ def explained() -> Iterator[None]:
 
 def fail(why: str, code: int) -> NoReturn:
     """End with one sentence on standard error."""
+    warn(why)
+    raise typer.Exit(code)
+
+
+def warn(why: str) -> None:
+    """One sentence on standard error."""
     from reports.embedding import visible
 
     print(f"tasklab: {visible(why)}", file=sys.stderr)
-    raise typer.Exit(code)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.ending import EXIT_BROKEN, EXIT_HELD, explained
+from tasklab.ending import EXIT_BROKEN, EXIT_HELD, explained, warn
 from tasklab.presentation.terminal import harmless, print_json
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def check(
 ) -> None:
     """Judge a history with the judges of today: every promise, the account, every repeat by its cause.
 
-    A run directory is judged by what its system claims, and its verdicts.json is written again; of a directory that holds several,
-    every run is, and has a row (--json: a list of `runs`). A history that claims nothing is judged on the promises that it puts to
-    the test. Exit code 0: all claimed promises held (--cases: no difference); 1: one is broken
+    A run directory is judged by the claims of its system, and its verdicts.json is written again, if it can be. In a directory of
+    several runs each is judged and has a row (--json: a list of `runs`). A history without claims is judged on the promises that it
+    puts to the test. Exit code 0: all claimed promises held (--cases: no difference); 1: one is broken
     (a case differs); 2: wrong usage; 3: unknown.
     """
     stated = {
@@ -122,6 +122,8 @@ def _check(
     if len(runs) > 1 and witness is None:
         return check_runs(runs, Question(claims, policy), as_json=as_json)
     judged = judge_path(_the_only(runs, path), Question(claims, policy, () if witness is None else (witness,)))
+    if judged.not_written:
+        warn(f"{judged.not_written}; the verdicts are printed all the same")
     if witness is not None:
         print_journey(judged, witness, as_json=as_json)
     elif as_json:
