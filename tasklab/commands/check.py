@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class HistoryFormat(enum.StrEnum):
-    """How a history is written."""
+    """The format of a history."""
 
     TASKLAB = "tasklab"
     JEPSEN = "jepsen"
@@ -30,19 +30,19 @@ def check(
         Path,
         typer.Argument(
             metavar="FILE|RUNDIR",
-            help="A run directory, or one that holds runs, or a history: JSON lines or one document; gzip too.",
+            help="A run directory, or a directory of runs, or a history: JSON lines or one document, also gzipped.",
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="The whole judgement as JSON.")] = False,
     claims: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="Judge these promises as claimed, whatever the run or file claims."),
+        typer.Option(metavar="A,B", help="Judge these promises as claimed, instead of the claims of the run or file."),
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A JSON file with the limits to hold the system to.")
+        Path | None, typer.Option(metavar="FILE", help="A JSON file with the limits that the system must keep.")
     ] = None,
     witness: Annotated[
-        str | None, typer.Option(metavar="TASK", help="Tell the journey of this task, resource or user instead.")
+        str | None, typer.Option(metavar="TASK", help="Print the journey of this task, resource or user instead.")
     ] = None,
     history_format: Annotated[
         HistoryFormat, typer.Option("--format", help="`jepsen`: operations of an old Jepsen run, in JSON or EDN.")
@@ -51,8 +51,9 @@ def check(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Judge by this instead: lock, status (linearizability of leases, of status reads). With --format jepsen: register, "
-            "cas-register, mutex (linearizability), total-queue, queue, set, set-full, unique-ids; else what the operations call for.",
+            help="Judge by this model instead: lock, status (linearizability of leases, of status reads). With --format jepsen: register, "
+            "cas-register, mutex (linearizability), total-queue, queue, set, set-full, unique-ids; if not stated, the model that "
+            "fits the operations.",
         ),
     ] = None,
     time_limit_s: Annotated[
@@ -61,14 +62,14 @@ def check(
             "--time-limit",
             metavar="SECONDS",
             min=0,
-            help=f"With --model: after which linearizability is unknown; {TIME_LIMIT_S:g} where not stated.",
+            help=f"With --model: linearizability is unknown after this time; {TIME_LIMIT_S:g} if not stated.",
         ),
     ] = None,
     cases: Annotated[
-        bool, typer.Option("--cases", help="FILE holds judged cases: print those that come out otherwise.")
+        bool, typer.Option("--cases", help="FILE holds judged cases: print the cases whose verdicts differ.")
     ] = False,
 ) -> None:
-    """Judge a history with the judges of today: every promise, the account, every repeat by its cause.
+    """Judge a history by the present rules: every promise, the account, every repeat by its cause.
 
     A run directory is judged by the claims of its system, and its verdicts.json is written again, if it can be. In a directory of
     several runs each is judged and has a row (--json: a list of `runs`). A history without claims is judged on the promises that it
@@ -100,7 +101,7 @@ def check(
 
 
 def _refuse(chosen: str, stated: Mapping[str, object], *, allowed: Collection[str] = ()) -> None:
-    """Raise where an option was stated that would have no effect on what was chosen."""
+    """Raise if an option was stated that has no effect together with the chosen one."""
     from scenarios.errors import WrongUsage
 
     idle = [name for name, value in stated.items() if value is not None and name not in allowed]
@@ -134,7 +135,7 @@ def _check(
 
 
 def _runs_at(path: Path) -> tuple[Path, ...]:
-    """The runs in a directory that is none itself; else the path as it stands."""
+    """The runs in a directory that is not itself a run; otherwise the path alone."""
     from reports.reading import find_runs
     from scenarios.stored.rundir import RUN_FILE
 
@@ -175,7 +176,7 @@ def _claims(names: str | None) -> "frozenset[Guarantee] | None":
         return None
     stated = claims_from(name.strip() for name in names.split(",") if name.strip())
     if not stated:
-        raise WrongUsage("--claims names no promise; `tasklab list guarantees` tells them")
+        raise WrongUsage("--claims names no promise; `tasklab list guarantees` lists them")
     return stated
 
 

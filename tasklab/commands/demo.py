@@ -1,4 +1,4 @@
-"""`tasklab demo`: the main job on this machine, as far as it goes without installing anything; ends in a table and a report."""
+"""`tasklab demo`: the lab at work on this machine, with the programs that are installed; ends in a table and a report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,18 +27,17 @@ WORDS = {EXIT_HELD: "held", EXIT_BROKEN: "BROKEN", EXIT_UNKNOWN: "unknown"}
 
 
 def demo(
-    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Decides everything that is left to chance.")] = 7,
+    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Decides everything random.")] = 7,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Holds the run directories. Default: runs/DATE-TIME.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False,
 ) -> None:
-    """Break the reference system and the naive design in every way of the catalogue, and set them side by side.
+    """Break the reference system and the naive design by every scenario of the catalogue, and show them side by side.
 
     First in the simulator: thousands of worlds of the healthy reference, and a planted defect that is found and told as a story. Then
-    on the embedded default, which needs no server and no root; then, where MariaDB or MySQL, Redis, RabbitMQ and Toxiproxy are
-    found, on real services that the lab starts for itself. Exit code 0 when the reference held everywhere: that the naive
-    design breaks is the point.
+    embedded, without any server or root; then, if MariaDB or MySQL, Redis, RabbitMQ and Toxiproxy are installed, on real services
+    that the lab starts for itself. Exit code 0 if the reference held everywhere: the naive design is meant to break.
     """
     with explained():
         from chaos.binaries import inventory
@@ -68,7 +67,7 @@ def demo(
 
 
 def _what_comes(local: int) -> str:
-    """What will be run, and about how long it takes on two cores."""
+    """The runs to come, and about how long they take on two cores."""
     real = f"{local} runs on real services (two minutes)" if local else "nothing on real services"
     return f"what comes: {WORLDS} simulated worlds, {len(EMBEDDED_SCENARIOS)} runs embedded (together half a minute), {real}"
 

@@ -1,4 +1,4 @@
-"""`tasklab list`: what there is to choose from."""
+"""`tasklab list`: the names that other commands take."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -9,7 +9,7 @@ from tasklab.presentation.terminal import console, print_json
 
 
 class Kind(StrEnum):
-    """What can be listed."""
+    """A kind of name."""
 
     SCENARIOS = "scenarios"
     SYSTEMS = "systems"

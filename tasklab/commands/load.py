@@ -1,4 +1,4 @@
-"""`tasklab load`: a steady load from Locust, on a system whose world may be struck meanwhile, judged as any other run."""
+"""`tasklab load`: a steady load from Locust, with or without a fault, judged as any other run."""
 
 import importlib.util
 from contextlib import closing
@@ -29,12 +29,14 @@ TASKS_MAX = 200_000
 
 def load(
     rate: Annotated[float, typer.Option(min=0.1, max=RATE_MAX, help="Submissions a second, evenly spaced.")] = 50.0,
-    duration: Annotated[float, typer.Option(min=0.1, max=DURATION_MAX_S, help="For how many seconds.")] = 20.0,
+    duration: Annotated[
+        float, typer.Option(min=0.1, max=DURATION_MAX_S, help="Duration of the load, in seconds.")
+    ] = 20.0,
     fault: Annotated[
         str | None,
         typer.Option(
             metavar="SCENARIO",
-            help="Strike as this scenario does, at the same share of the work; see `tasklab list scenarios`.",
+            help="Strike with the faults of this scenario, at the same share of the work; see `tasklab list scenarios`.",
         ),
     ] = None,
     system: Annotated[
@@ -50,24 +52,24 @@ def load(
     ] = EnvironmentName.LOCAL,
     seed: Annotated[
         int | None,
-        typer.Option(
-            min=0, max=SEED_MAX, help="Decides everything that is left to chance. Default: drawn, and printed."
-        ),
+        typer.Option(min=0, max=SEED_MAX, help="Decides everything random. Default: drawn, and printed."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Holds the run directory. Default: runs/DATE-TIME.")
     ] = None,
     web: Annotated[
         bool,
-        typer.Option("--web", help="With Locust's page, which waits for you to press start; its address is printed."),
+        typer.Option(
+            "--web", help="With Locust's web page: the load begins when you press start there. Its address is printed."
+        ),
     ] = False,
     web_port: Annotated[
-        int | None, typer.Option(min=1024, max=65535, help="Port of the page on this machine. Default: a free one.")
+        int | None, typer.Option(min=1024, max=65535, help="Port of the page. Default: a free port.")
     ] = None,
     autostart: Annotated[bool, typer.Option("--autostart", help="With --web: begin at once.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Verdicts and figures as JSON on standard output.")] = False,
 ) -> None:
-    """Load a system at a steady rate, whatever it answers, and judge what became of every task.
+    """Load a system at a steady rate, independent of its answers, and judge the fate of every task.
 
     Example: tasklab load --rate 100 --duration 40 --fault broker_killed
     """

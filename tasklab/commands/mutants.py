@@ -1,4 +1,4 @@
-"""`tasklab mutants`: which planted defect is found by which promise, after how many worlds, and told in how many steps."""
+"""`tasklab mutants`: for each planted defect, the promise that finds it, the number of worlds, and the steps of its story."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
 
 def mutants(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME…]", help="Of the mutants. None: all.")] = None,
-    seed: Annotated[int, typer.Option(min=1, max=SEED_MAX, help="The first world of the swarm that is looked at.")] = 1,
-    seconds: Annotated[float, typer.Option(min=1.0, help="For how long each is looked for.")] = 120.0,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME…]", help="Names of mutants. Default: all.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=1, max=SEED_MAX, help="The first world of the swarm.")] = 1,
+    seconds: Annotated[float, typer.Option(min=1.0, help="Limit of the search for each mutant.")] = 120.0,
     as_json: Annotated[bool, typer.Option("--json", help="One document on standard output.")] = False,
 ) -> None:
-    """Plant each defect in the reference and look for it in simulated worlds: is it found, and by the promise that has to find it?
+    """Plant each defect in the reference and search for it in simulated worlds: is it found by a promise that must find it?
 
-    Exit code 1 if one is not found. What is found is shrunk, told step by step, and printed as a line that repeats it.
+    Exit code 1 if a defect is not found. A finding is shrunk, told step by step, and printed with the command that repeats it.
 
     Example: tasklab mutants key_per_attempt
     """

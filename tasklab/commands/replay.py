@@ -11,11 +11,13 @@ from tasklab.presentation.runs import print_judged, print_runs_json
 from tasklab.presentation.story import print_story
 from tasklab.presentation.terminal import Progress
 from tasklab.running.environments import SIMULATED
-from tasklab.running.judged_run import RunName, judged
+from tasklab.running.judged_run import JudgedRun, RunName, judged
 from tasklab.running.places import place_for_runs
 
 if TYPE_CHECKING:
+    from scenarios.record.run_facts import Turn
     from scenarios.simulated.search.token import Token
+    from scenarios.stored.rundir import RunDirectory
 
 
 def replay(
@@ -33,29 +35,9 @@ def replay(
     Example: tasklab replay swarm~reference~17
     """
     with explained():
-        from scenarios.lookup import find_system
-        from scenarios.simulated.directory import write_run
-        from scenarios.simulated.run import simulate
-        from scenarios.simulated.search.explore import explorer_of
-        from scenarios.simulated.search.shrink import broken_promises
-        from scenarios.simulated.search.story import tell
-
         let_plugins_in()
-        wanted = _token(token)
-        place = place_for_runs(out)
-        explorer = explorer_of(wanted.system)
-        plan = wanted.plan or explorer.series(wanted.series)(wanted.seed)
-        world = simulate(plan, explorer.simulation)
-        broken = broken_promises(world)
-        turns = tell(world, broken[0]) if broken else []
-        system = find_system(wanted.system).name
-        name = RunName(plan.scenario, system, SIMULATED, plan.seed, f"tasklab replay {wanted}")
-        replayed = judged(
-            name,
-            place,
-            lambda directory: write_run(world, directory, system=system, repeat=name.repeat, steps=turns),
-            Progress(),
-        )
+        named = _token(token)
+        replayed, turns = _replay(named, place_for_runs(out))
     if as_json:
         print_runs_json([replayed])
     else:
@@ -63,6 +45,29 @@ def replay(
         if turns:
             print_story(turns)
     raise typer.Exit(replayed.exit_code)
+
+
+def _replay(token: "Token", place: Path) -> "tuple[JudgedRun, list[Turn]]":
+    """The run, and the story of the first promise that broke."""
+    from scenarios.lookup import find_system
+    from scenarios.simulated.directory import write_run
+    from scenarios.simulated.run import simulate
+    from scenarios.simulated.search.explore import explorer_of
+    from scenarios.simulated.search.shrink import broken_promises
+    from scenarios.simulated.search.story import tell
+
+    explorer = explorer_of(token.system)
+    plan = token.plan or explorer.series(token.series)(token.seed)
+    world = simulate(plan, explorer.simulation)
+    broken = broken_promises(world)
+    turns = tell(world, broken[0]) if broken else []
+    system = find_system(token.system).name
+    name = RunName(plan.scenario, system, SIMULATED, plan.seed, f"tasklab replay {token}")
+
+    def carry_out(directory: Path) -> "RunDirectory":
+        return write_run(world, directory, system=system, repeat=name.repeat, steps=turns)
+
+    return judged(name, place, carry_out, Progress()), turns
 
 
 def _token(text: str) -> "Token":

@@ -1,4 +1,4 @@
-"""`tasklab run`: scenarios against a system, judged, with a report each."""
+"""`tasklab run`: scenarios against a system; each run is judged and has a report."""
 
 from pathlib import Path
 from random import SystemRandom
@@ -39,19 +39,17 @@ def run(
     ] = EnvironmentName.LOCAL,
     seed: Annotated[
         int | None,
-        typer.Option(
-            min=0, max=SEED_MAX, help="Decides everything that is left to chance. Default: drawn, and printed."
-        ),
+        typer.Option(min=0, max=SEED_MAX, help="Decides everything random. Default: drawn, and printed."),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Holds the run directories, SCENARIO-SYSTEM-SEED each. Default: runs/DATE-TIME."
+            metavar="DIR", help="Place of the run directories, SCENARIO-SYSTEM-SEED. Default: runs/DATE-TIME."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False,
 ) -> None:
-    """Run scenarios against a system: break its world on purpose, and judge what became of every task.
+    """Run scenarios against a system: break its world on purpose, and judge the fate of every task.
 
     Of several scenarios, those that have nothing to strike in this system are not applicable and decide nothing; if none is applicable, the
     exit code is 3.

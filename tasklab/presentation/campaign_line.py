@@ -1,4 +1,4 @@
-"""The line that says how far a campaign of simulated worlds is."""
+"""The progress line of a campaign of simulated worlds."""
 
 import sys
 import time

@@ -84,16 +84,13 @@ def run_load(
         NotApplicable: the system has no HTTP API, or the faults have nothing to strike here.
     """
     from loadtests.figures import figures_of
-    from scenarios.contract.system import Addressed
-    from scenarios.errors import NotApplicable
     from scenarios.experiment.run import run
     from scenarios.experiment.scaling import as_load
     from tasklab.running.locust_driver import LocustDriver
 
-    if not isinstance(plugin, Addressed):
-        raise NotApplicable(f"{plugin.name} names no HTTP API to submit to (api_url; see docs/load.md)")
+    _check_addressed(plugin)
     scenario = as_load(struck, tasks=plan.tasks, rate_per_s=plan.rate_per_s)
-    measured: list[LoadFigures] = []
+    figures: list[LoadFigures] = []
 
     def carry_out(directory: Path) -> "RunDirectory":
         finished = run(
@@ -106,13 +103,20 @@ def run_load(
             say=_indented(say),
             drive=lambda going_on: LocustDriver(going_on, plan, page),
         )
-        measured.append(figures_of(finished.path, plan))
-        _keep(finished, measured[0])
+        figures.append(figures_of(finished.path, plan))
+        _keep(finished, figures[0])
         return finished
 
     name = RunName(scenario.name, plugin.name, world.name, plan.seed, repeat)
-    run_and_judgement = judged(name, place, carry_out, say)
-    return run_and_judgement, measured[0]
+    return judged(name, place, carry_out, say), figures[0]
+
+
+def _check_addressed(plugin: "System") -> None:
+    from scenarios.contract.system import Addressed
+    from scenarios.errors import NotApplicable
+
+    if not isinstance(plugin, Addressed):
+        raise NotApplicable(f"{plugin.name} names no HTTP API to submit to (api_url; see docs/load.md)")
 
 
 def _indented(say: Say) -> Say:

@@ -1,4 +1,4 @@
-"""Drives a run with Locust: starts it in a process of its own, follows what it records, and sees that it was the load asked for."""
+"""Drives a run with Locust: starts it as a process, follows its history, and checks that the load was as planned."""
 
 import os
 import sys
@@ -24,18 +24,18 @@ LOCUSTFILE = Path(arrivals.__file__).with_name("locustfile.py")
 PROCESS = "locust"
 START_TIMEOUT_S = 30.0
 PRESS_TIMEOUT_S = 600.0
-"""How long a page waits for somebody to press start."""
+"""How long a page waits for a person to press start."""
 OVERTIME_S = 30.0
-"""How long after its planned end a load may still wait for answers."""
+"""How long after its planned end a load may wait for answers."""
 LINGER_S = 3.0
-"""A page reads the figures every two seconds: so long it can still read the last ones."""
+"""A page reads the figures every two seconds: long enough for it to read the last ones."""
 STOP_TIMEOUT_S = 5.0
 LOOK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Locust's web page: on which loopback port, and whether the load waits for somebody to press start."""
+    """Locust's web page: its loopback port, and whether the load begins without a person who presses start."""
 
     port: int
     autostart: bool
@@ -47,7 +47,7 @@ class Page:
 
 
 class Follower:
-    """Reads on in the generator's history, and notes how its submissions ended."""
+    """Reads the generator's history as it grows, and notes the ends of its submissions."""
 
     def __init__(self, file: Path, submissions: Submissions) -> None:
         self._file = file
@@ -56,7 +56,7 @@ class Follower:
         self.sent = 0
 
     def catch_up(self) -> None:
-        """Take in what was written since the last time; half a line is left for the next."""
+        """Read the lines written since the last call; an unfinished line is left for the next call."""
         if not self._file.exists():
             return
         with self._file.open("rb") as history:
@@ -83,7 +83,7 @@ class LocustDriver:
     """Locust as a `scenarios.experiment.driver.Driver`: headless, or with its page."""
 
     def __init__(self, run: Run, plan: LoadPlan, page: Page | None) -> None:
-        assert isinstance(run.system, Addressed), "the command has looked whether there is an API to submit to"
+        assert isinstance(run.system, Addressed), "run_load has checked that there is an API to submit to"
         self._run = run
         self._plan = plan
         self._page = page
@@ -95,7 +95,7 @@ class LocustDriver:
         self._deadline_s = 0.0
 
     def start(self) -> None:
-        """See scenarios.experiment.driver.Driver. With a page and without autostart: returns when somebody has pressed start."""
+        """Start Locust; returns when the load has begun. With a page and without autostart: when a person has pressed start."""
         environment = self._run.environment
         self._live.start()
         self._process = process = environment.start_process(self._spec(), log_directory=self._run.directory.logs)
@@ -108,19 +108,19 @@ class LocustDriver:
         while read_marks(self._directory) is None:
             self._check_alive(process)
             if time.monotonic() > deadline_s:
-                raise RunFailed(f"the load had not begun after {timeout_s:g} s{self._who_waits()}")
-            time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
+                raise RunFailed(f"the load had not begun after {timeout_s:g} s{self._unpressed()}")
+            time.sleep(LOOK_S)  # polling: nothing can wake this loop
         self._deadline_s = time.monotonic() + self._plan.duration_s + OVERTIME_S
 
     def finished(self) -> bool:
-        """See scenarios.experiment.driver.Driver.
+        """Whether the load is over, all its answers included.
 
         Raises:
-            ProcessFailed: Locust ended on its own, or did not come to an end.
+            ProcessFailed: Locust ended too early, or did not end.
         """
-        assert self._process is not None, "a driver is asked after it has been started"
+        assert self._process is not None, "finished() is called after start()"
         marks = read_marks(self._directory)
-        self._follower.catch_up()  # after the marks: what was recorded before they were written is in
+        self._follower.catch_up()  # after the marks: events recorded before them are then included
         if marks is not None and marks.over_ns is not None:
             return True
         self._check_alive(self._process)
@@ -129,7 +129,7 @@ class LocustDriver:
         return False
 
     def stop(self) -> None:
-        """See scenarios.experiment.driver.Driver."""
+        """End Locust; with a page, a few seconds after the load."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -139,12 +139,12 @@ class LocustDriver:
         self._run.environment.stop_process(process, timeout_s=STOP_TIMEOUT_S)
 
     def problems(self) -> Sequence[str]:
-        """See scenarios.experiment.driver.Driver: a load that was not the one asked for proves nothing about it."""
+        """A load that was not as planned proves nothing about the planned one."""
         figures = figures_of(self._directory, self._plan)
         if is_as_planned(figures):
             return ()
         return (
-            f"the load was not the one asked for: {figures.on_time} of {figures.planned} planned submissions "
+            f"the load was not as planned: {figures.on_time} of {figures.planned} planned submissions "
             f"({figures.on_time / figures.planned:.0%}) were sent within {ON_TIME_S:g} s of their instant, {figures.sent} in all; "
             f"offered {figures.offered_per_s:g}/s, planned {figures.planned_per_s:g}/s, the latest {figures.latest_s:.1f} s late "
             "(stopped by hand, or a machine too busy for this rate)",
@@ -159,7 +159,7 @@ class LocustDriver:
             "--seed": plan.seed,
             "--directory": self._directory,
             "--t0-ns": self._run.t0_ns,
-            "--exit-code-on-error": 0,  # a refused submission is for the judges, not for Locust
+            "--exit-code-on-error": 0,  # the judges decide about a refused submission, not Locust
         }
         argv = [sys.executable, "-P", "-m", "locust", "-f", str(LOCUSTFILE), "--only-summary"]
         argv += [word for name, value in stated.items() for word in (name, str(value))]
@@ -179,7 +179,7 @@ class LocustDriver:
             self._check_alive(process)
             if time.monotonic() > deadline_s:
                 raise RunFailed(f"Locust's page did not answer within {START_TIMEOUT_S:g} s: {page.url}")
-            time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
+            time.sleep(LOOK_S)  # polling: nothing can wake this loop
         self._run.say(f"Locust's page: {page.url}" + ("" if page.autostart else "  (waits for you to press start)"))
 
     def _check_alive(self, process: Process) -> None:
@@ -191,5 +191,5 @@ class LocustDriver:
         marks = read_marks(self._directory)
         return marks is not None and marks.over_ns is not None
 
-    def _who_waits(self) -> str:
-        return f": nobody pressed start on {self._page.url}" if self._page and not self._page.autostart else ""
+    def _unpressed(self) -> str:
+        return f": start was not pressed on {self._page.url}" if self._page and not self._page.autostart else ""

@@ -74,7 +74,7 @@ def test_what_is_missing_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatc
     result = examine(monkeypatch, missing={"epmd", "redis-server"})
 
     assert result.exit_code == 3
-    assert "missing: redis-server, epmd; `make services` brings it" in result.stdout
+    assert "missing: redis-server, epmd; `make services` installs it" in result.stdout
 
 
 def test_the_same_as_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
