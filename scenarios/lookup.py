@@ -65,7 +65,7 @@ def find_system(name: str) -> System:
         return _with_known_claims(found)
     for point in importlib.metadata.entry_points(group=SYSTEMS_GROUP):
         if point.name == name:
-            return _with_known_claims(point.load())
+            return _with_known_claims(_load_installed(point))
     return _find_mutant(name)
 
 
@@ -93,7 +93,15 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
     return difflib.get_close_matches(name, list(names), n=3, cutoff=0.4)
 
 
-def _address(module_name: str) -> str:
+def _load_installed(point: importlib.metadata.EntryPoint) -> System:
+    try:
+        system: System = point.load()
+    except (Exception, SystemExit) as error:
+        raise WrongUsage(f"the installed system {point.name!r} ({point.value}) does not load: {error!r}") from error
+    return system
+
+
+def address_of(module_name: str) -> str:
     """A system of the lab by the name that tokens and run.json hold, also where a wheel has put it; any other name as it is."""
     ours = module_name.removeprefix("scenarios.systems.")
     home = f"{__package__}.systems"
@@ -109,7 +117,7 @@ def _load(place: str) -> object:
     """
     module_name, _, attribute = place.partition(":")
     try:
-        module = importlib.import_module(_address(module_name))
+        module = importlib.import_module(address_of(module_name))
     except ImportError as error:
         raise WrongUsage(f"{place}: {error}; is it installed, or on PYTHONPATH?") from error
     except (Exception, SystemExit) as error:  # a script without `if __name__ == "__main__"` may end the process

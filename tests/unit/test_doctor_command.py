@@ -99,7 +99,7 @@ def test_containers_that_a_killed_lab_has_left_are_removed_and_named(monkeypatch
     result = examine(monkeypatch, missing=set(), connect=Daemon)
     document = json.loads(examine(monkeypatch, missing=set(), connect=Daemon, arguments=("--json",)).stdout)
 
-    assert result.stdout.splitlines()[-1] == "removed what killed labs had left: tasklab-x-mysql"
+    assert result.stdout.splitlines()[-1] == "removed containers that killed labs had left: tasklab-x-mysql"
     assert document["removed_containers"] == ["tasklab-x-mysql"]
     docker = {"name": "docker", "used_for": "--environment containers", "path": "its daemon answers", "version": "28.0"}
     assert docker in document["programs"]
