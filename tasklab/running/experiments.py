@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from chaos.environment import Environment
     from loadtests.arrivals import LoadPlan
     from scenarios.contract.system import System
+    from scenarios.experiment.run import Run
     from scenarios.experiment.scenario import Scenario
     from scenarios.record.run_facts import LoadFigures
     from scenarios.stored.rundir import RunDirectory
@@ -92,16 +93,12 @@ def run_load(
     scenario = as_load(struck, tasks=plan.tasks, rate_per_s=plan.rate_per_s)
     figures: list[LoadFigures] = []
 
+    def drive(going_on: "Run") -> LocustDriver:
+        return LocustDriver(going_on, plan, page)
+
     def carry_out(directory: Path) -> "RunDirectory":
         finished = run(
-            scenario,
-            plugin,
-            world,
-            seed=plan.seed,
-            out=directory,
-            repeat=repeat,
-            say=_indented(say),
-            drive=lambda going_on: LocustDriver(going_on, plan, page),
+            scenario, plugin, world, seed=plan.seed, out=directory, repeat=repeat, say=_indented(say), drive=drive
         )
         figures.append(figures_of(finished.path, plan))
         _keep(finished, figures[0])
