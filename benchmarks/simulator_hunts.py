@@ -11,8 +11,9 @@ import time
 from itertools import count
 from statistics import median
 
+from scenarios.lookup import mutant_names
 from scenarios.simulated.search.hunt import hunt
-from scenarios.systems.mutants.catalogue import find_mutant, mutant_names
+from scenarios.systems.mutant import find_mutant
 
 APART = 10_000
 

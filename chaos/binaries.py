@@ -1,4 +1,4 @@
-"""Which server programs this machine has: where they are, their versions, and how to get what is missing."""
+"""The server programs of this machine: where they are, their versions, and how to get a missing one."""
 
 import os
 import re
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.environment import ServiceName
 from chaos.errors import ServiceUnavailable
 
 VERSION_TIMEOUT_S = 10.0
@@ -29,7 +28,7 @@ class Program:
 
     name: str
     names: tuple[str, ...]
-    service: ServiceName | None
+    service: str | None
     version: str | None
     remedy: str = DEBIAN
 
@@ -75,14 +74,18 @@ def require(service: str, name: str) -> Path:
     """The program of that name.
 
     Raises:
-        ServiceUnavailable: it is missing; says how to get it.
+        ServiceUnavailable: it is missing; the message says how to get it.
     """
     path = find(name)
     if path is None:
-        program = next(program for program in PROGRAMS if program.name == name)
-        wanted = " or ".join(program.names)
-        raise ServiceUnavailable(service, f"no {wanted} on this machine; to get it: {program.remedy}")
+        raise ServiceUnavailable(service, missing(name))
     return path
+
+
+def missing(name: str) -> str:
+    """That the program is not on this machine, and how to get it, in one sentence."""
+    program = next(program for program in PROGRAMS if program.name == name)
+    return f"no {' or '.join(program.names)} on this machine; to get it: {program.remedy}"
 
 
 def inventory() -> list[Found]:
@@ -102,7 +105,7 @@ def is_mariadb(server: Path) -> bool:
 def rabbitmq_home(server: Path) -> Path | None:
     """The directory with RabbitMQ's own `sbin` and `plugins`, or None where it is laid out in an unknown way.
 
-    Distributions put a wrapper on PATH that insists on a user of its own; what we want is behind it.
+    Distributions put a wrapper on PATH that insists on a user of its own; the server is behind it.
     """
     real = server.resolve()
     candidates = [real.parent.parent, *sorted(real.parent.parent.glob("lib/rabbitmq_server-*"), reverse=True)]

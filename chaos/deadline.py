@@ -29,9 +29,9 @@ class Deadline:
 
 
 def wait(missing: Callable[[], str], deadline: Deadline, *, every_s: float = POLL_S) -> str:
-    """Ask `missing` until it answers nothing ("") or the time is over; its last answer, so that a caller can say what was missing.
+    """Ask `missing` until it answers nothing ("") or the time is over; its last answer, for the message of the caller.
 
-    Asks at least once. What `missing` raises ends the wait at once.
+    Asks at least once. An exception of `missing` ends the wait at once.
     """
     while True:
         answer = missing()

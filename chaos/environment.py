@@ -1,169 +1,28 @@
-"""What a world offers: services with addresses, processes in it, and faults. The Protocols; the worlds are in environments/."""
+"""An environment: services with addresses, processes, and faults. The Protocols; the environments are in chaos/environments/."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol
 
 from chaos.faults import Fault
-
-ServiceName = Literal["mysql", "redis", "rabbitmq"]
-SERVICE_NAMES: tuple[ServiceName, ...] = ("mysql", "redis", "rabbitmq")
-
-
-@dataclass(frozen=True, slots=True)
-class MysqlAddress:
-    """A MariaDB or MySQL server and the database of this run in it."""
-
-    host: str
-    port: int
-    user: str
-    password: str
-    database: str
-
-    @property
-    def url(self) -> str:
-        """As SQLAlchemy spells it, for PyMySQL."""
-        secret = f":{self.password}" if self.password else ""
-        return f"mysql+pymysql://{self.user}{secret}@{self.host}:{self.port}/{self.database}"
+from chaos.injection import Injection
+from chaos.process import Process as Process
+from chaos.process import ProcessSpec as ProcessSpec
+from chaos.services.addresses import SERVICE_NAMES as SERVICE_NAMES
+from chaos.services.addresses import MysqlAddress as MysqlAddress
+from chaos.services.addresses import RabbitmqAddress as RabbitmqAddress
+from chaos.services.addresses import RedisAddress as RedisAddress
+from chaos.services.addresses import ServiceName as ServiceName
+from chaos.services.addresses import Services as Services
 
 
-@dataclass(frozen=True, slots=True)
-class RedisAddress:
-    """A Redis primary; where Sentinels watch it (host, port each), ask them for the primary instead of trusting host and port."""
-
-    host: str
-    port: int
-    sentinels: tuple[tuple[str, int], ...] = ()
-    primary_name: str = ""
-
-    @property
-    def url(self) -> str:
-        """As redis-py spells it: the primary at the start of the run."""
-        return f"redis://{self.host}:{self.port}/0"
-
-
-@dataclass(frozen=True, slots=True)
-class RabbitmqAddress:
-    """A RabbitMQ server."""
-
-    host: str
-    port: int
-    user: str
-    password: str
-    vhost: str = "/"
-
-    @property
-    def url(self) -> str:
-        """As pika and kombu spell it."""
-        vhost = self.vhost.replace("/", "%2F")
-        return f"amqp://{self.user}:{self.password}@{self.host}:{self.port}/{vhost}"
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """The addresses through which a system reaches its world. A service the environment does not offer is None.
-
-    `namespace` is unique to the run: the name of its MySQL database, and the prefix for queues and Redis keys.
-    `directory` is the run's scratch directory (SQLite files and the like), removed with the environment. `http_port` is a free
-    loopback port for the system's own API, if it has one.
-    `links` holds, per process name, the addresses that this process alone uses, so that a fault can be aimed at it.
-    """
-
-    namespace: str
-    directory: Path
-    http_port: int
-    mysql: MysqlAddress | None = None
-    redis: RedisAddress | None = None
-    rabbitmq: RabbitmqAddress | None = None
-    links: Mapping[str, "Services"] = field(default_factory=dict)
-
-    def as_seen_by(self, process: str) -> "Services":
-        """The same world through the links of one process; without links of its own, the common addresses."""
-        return self.links.get(process, replace(self, links={}))
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessSpec:
-    """One operating-system process of a system under test.
-
-    `role` says what it does (`api`, `relay`, `worker`, `rescuer`, ...; faults are aimed at roles), `also` what else it
-    does: in a system without an outbox the API is the relay too. `argv[0]` is an absolute path or found on PATH. `env` is
-    added to the lab's own environment. `runs_once`: a preparation (a migration) that must exit 0 before the others start.
-    `stop_signal` asks it to end gracefully.
-    """
-
-    name: str
-    role: str
-    argv: Sequence[str]
-    env: Mapping[str, str] = field(default_factory=dict)
-    cwd: Path | None = None
-    runs_once: bool = False
-    stop_signal: str = "SIGTERM"
-    also: tuple[str, ...] = ()
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        """All that it does."""
-        return (self.role, *self.also)
-
-
-@runtime_checkable
-class Process(Protocol):
-    """A running process of the system under test, as the environment holds it."""
-
-    @property
-    def spec(self) -> ProcessSpec:
-        """What it was started from."""
-
-    @property
-    def pid(self) -> int:
-        """Of its present incarnation."""
-
-    @property
-    def log(self) -> Path:
-        """Where its standard output and error go; a restart appends."""
-
-    def is_alive(self) -> bool:
-        """Whether it runs (a stopped one is alive, a zombie is not)."""
-
-    def exit_code(self) -> int | None:
-        """How its last incarnation ended (negative: the signal), or None while it runs."""
-
-
-class Injection(Protocol):
-    """One fault on its way through its life: begun, bitten, ended, healed. Every step is proven or raises."""
-
-    target: str
-
-    def begin(self) -> None:
-        """Ask for the fault: at once, or (for a fault that waits for traffic) arm it."""
-
-    def await_bite(self, timeout_s: float) -> str:
-        """Block until the fault is seen to have taken effect; what was seen, in words.
-
-        Raises:
-            FaultDidNotBite: nothing was seen in time.
-        """
-
-    def end(self) -> None:
-        """Lift the fault. Idempotent; safe to call when it never began."""
-
-    def await_healed(self, timeout_s: float) -> None:
-        """Block until the target is seen healthy by a round trip of the lab's own.
-
-        Raises:
-            FaultDidNotHeal: it is not, in time.
-        """
-
-
-class Environment(Protocol):
-    """A world: services, processes, faults. Used as a context manager; leaving it removes everything it made."""
+class AnyEnvironment(Protocol):
+    """What every environment has, real or simulated. Used as a context manager; leaving it removes everything that it made."""
 
     name: str
     offers: frozenset[ServiceName]
 
-    def __enter__(self) -> "Environment":
+    def __enter__(self) -> "AnyEnvironment":
         """Start the services that were asked for, in parallel."""
 
     def __exit__(self, *exc_info: object) -> None:
@@ -174,7 +33,17 @@ class Environment(Protocol):
         """Seconds until each service answered a full round trip."""
 
     def versions(self) -> Mapping[str, str]:
-        """Version of each service, as it says itself."""
+        """Version of each service, as the service reports it."""
+
+    def can(self, fault: Fault) -> str:
+        """Why this environment cannot do the fault, in one sentence; nothing ("") if it can. May be asked before it is entered."""
+
+
+class Environment(AnyEnvironment, Protocol):
+    """A real environment: services, processes of a system under test, faults."""
+
+    def __enter__(self) -> "Environment":
+        """Start the services that were asked for, in parallel."""
 
     def provision(self, namespace: str, *, linked: Sequence[str] = ()) -> Services:
         """A fresh namespace for one run: an empty database, no keys, no queues of that prefix.
@@ -199,7 +68,7 @@ class Environment(Protocol):
         """The fault, ready to begin, against the run that has these services and processes.
 
         Raises:
-            ChaosError: this environment cannot do that fault.
+            ChaosError: this environment cannot do the fault, see `can`; or there is no such process, or no such link.
         """
 
     def check_health(self, timeout_s: float) -> None:

@@ -1,94 +1,201 @@
-"""The words for what can go wrong: faults as frozen data, named by what the peer sees. How each is done is in injectors/."""
+"""The vocabulary of faults: frozen data, each with its traits. How a fault is done is in an injector of the same name, one a world."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Literal, Self
 
 REACHED = "the one reached"
 """As a process name: the process that tripped the trigger, known only when it happens."""
 
+Excuse = Literal["crash", "pause", "disturbance"]
+"""Which repeats a fault explains: those of attempts whose process it ended, stopped, or cut off from broker, network or database."""
+
 
 @dataclass(frozen=True, slots=True)
-class KillProcess:
+class Fault:
+    """A fault and its traits; the fields of a subclass say where it strikes.
+
+    `name` is its name in histories (`fault.begin` and the rest), tokens, and `tasklab list faults`. `waits_for_traffic`: it is armed
+    first, and bites when the traffic that it waits for comes. `ends_process`: its target is dead from the bite until it is lifted.
+    `needs_link`: the lab has to stand between its process and the services. `excuses`: which repeats it explains.
+    """
+
+    name: ClassVar[str]
+    waits_for_traffic: ClassVar[bool] = False
+    ends_process: ClassVar[bool] = False
+    needs_link: ClassVar[bool] = False
+    excuses: ClassVar[Excuse] = "disturbance"
+
+    @property
+    def injector(self) -> str:
+        """Name of the module of its injector, the same in every world."""
+        return injector_name(type(self))
+
+    def flaw(self) -> str:
+        """Why no world can do it: a value that makes no sense or would not be seen; nothing (""): it is sound."""
+        return ""
+
+    @property
+    def struck_process(self) -> str | None:
+        """The process that it is aimed at: a name, a role, or REACHED; None: it is aimed at no process."""
+        return getattr(self, "process", None)
+
+    @property
+    def struck_service(self) -> str | None:
+        """The service that it strikes, or the way to it; None: it strikes none."""
+        return getattr(self, "service", None)
+
+    def aimed_at(self, process: str) -> Self:
+        """The same fault, aimed at this process."""
+        assert self.struck_process is not None, f"{self.name} is aimed at no process"
+        return replace(self, process=process)  # type: ignore[call-arg]  # it has the field: see above
+
+    def fields(self) -> dict[str, Any]:
+        """Its fields by name, as plain data: what a token carries beside the name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class KillProcess(Fault):
     """kill -9 of one process of the system under test; heals by starting it again.
 
     `process`: its name, a role (the first process of that role), or REACHED.
     """
 
+    name = "process_killed"
+    ends_process = True
+    excuses = "crash"
+
     process: str = REACHED
 
 
 @dataclass(frozen=True, slots=True)
-class PauseProcess:
+class PauseProcess(Fault):
     """SIGSTOP of one process of the system under test; heals by SIGCONT. The process does not know that it was away."""
 
+    name = "process_paused"
+    excuses = "pause"
+
     process: str = REACHED
 
 
 @dataclass(frozen=True, slots=True)
-class KillService:
+class KillService(Fault):
     """kill -9 of a service (`mysql`, `redis`, `rabbitmq`); heals by starting it again on the same data and port."""
+
+    name = "service_killed"
 
     service: str
 
 
 @dataclass(frozen=True, slots=True)
-class FailOverRedis:
+class FailOverRedis(Fault):
     """kill -9 of the Redis primary, so that the Sentinels promote its replica; heals when the old one is back as a replica."""
+
+    name = "redis_failed_over"
+
+    @property
+    def struck_service(self) -> str:
+        """Redis."""
+        return "redis"
 
 
 @dataclass(frozen=True, slots=True)
-class SwallowAck:
+class SwallowAck(Fault):
     """The `nth` basic.ack that `process` sends to RabbitMQ never arrives; then its connection is cut. Heals by itself.
 
     Counted from when the fault begins, over all connections of the process; an ack of many deliveries is one ack.
     """
 
+    name = "ack_swallowed"
+    waits_for_traffic = True
+    needs_link = True
+
     process: str
     nth: int
 
+    @property
+    def struck_service(self) -> str:
+        """The way to RabbitMQ."""
+        return "rabbitmq"
+
+    def flaw(self) -> str:
+        """A count that is never reached."""
+        return _flaw_of_count(self.name, self.nth)
+
 
 @dataclass(frozen=True, slots=True)
-class WithholdConfirm:
+class WithholdConfirm(Fault):
     """From the `nth` basic.publish of `process` on (which still arrives) nothing passes between it and RabbitMQ either way.
 
-    Counted as in SwallowAck. Heals by cutting the frozen connections and letting new ones through; what was withheld is gone.
+    Counted as in SwallowAck. Heals by cutting the frozen connections and letting new ones through; the withheld frames are lost.
     """
+
+    name = "confirm_withheld"
+    waits_for_traffic = True
+    needs_link = True
 
     process: str
     nth: int
 
+    @property
+    def struck_service(self) -> str:
+        """The way to RabbitMQ."""
+        return "rabbitmq"
+
+    def flaw(self) -> str:
+        """A count that is never reached."""
+        return _flaw_of_count(self.name, self.nth)
+
 
 @dataclass(frozen=True, slots=True)
-class DegradeNetwork:
-    """Toxiproxy toxics on the link from `process` to `service`; heals when they are removed and a round trip is clean.
+class DegradeNetwork(Fault):
+    """A degraded link from `process` to `service`; heals when the degradation is removed and a round trip is clean.
 
-    `kind` says what the peer sees, not what the tool calls it, and decides the unit of `value`: `delay` (so many milliseconds are
-    added each way), `reset` (RST after so many milliseconds), `slow` (so many kilobytes a second each way), `blackhole` (nothing passes,
-    connections stay open) and `refuse` (nobody listens), which take none.
+    `kind` and `value` mean the same in every world, for connections that are open and for new ones:
+
+    | kind | value | what the process sees |
+    | --- | --- | --- |
+    | `delay` | milliseconds, 1 or more | every message takes so much longer, each way |
+    | `slow` | kB/s (1000 bytes), 1 or more | a message of n bytes takes n / value milliseconds longer, each way |
+    | `reset` | milliseconds, 0 or more | an answer does not arrive; so long after the service sent it, its connection is reset |
+    | `blackhole` | none | nothing passes, connections stay open |
+    | `refuse` | none | open connections break, new ones are refused |
+
+    Faults that overlap on one link add up, and each is lifted by itself.
     """
+
+    KINDS: ClassVar[tuple[str, ...]] = ("delay", "blackhole", "reset", "slow", "refuse")
+
+    name = "network_degraded"
+    needs_link = True
 
     process: str
     service: str
     kind: str
     value: float = 0.0  # ms or kB/s, by kind
 
+    def flaw(self) -> str:
+        """An unknown kind, or a value that would not be seen."""
+        if self.kind not in self.KINDS:
+            return f"no network fault is called {self.kind!r}; there are {', '.join(self.KINDS)}"
+        if self.value < 0 or (self.kind in ("delay", "slow") and round(self.value) < 1):
+            return f"a network fault of kind {self.kind!r} needs a value of 1 or more, not {self.value:g}"
+        return ""
 
-Fault = KillProcess | PauseProcess | KillService | FailOverRedis | SwallowAck | WithholdConfirm | DegradeNetwork
 
-WAITING_FOR_TRAFFIC = (SwallowAck, WithholdConfirm)
-"""Faults that are armed first, and bite when the traffic they wait for comes."""
+def injector_name(fault: type[Fault]) -> str:
+    """Name of the module of an injector: the class name of its fault in snake case."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", fault.__name__).lower()
 
-NAMES: dict[type, str] = {
-    KillProcess: "process_killed",
-    PauseProcess: "process_paused",
-    KillService: "service_killed",
-    FailOverRedis: "redis_failed_over",
-    SwallowAck: "ack_swallowed",
-    WithholdConfirm: "confirm_withheld",
-    DegradeNetwork: "network_degraded",
+
+def _flaw_of_count(fault: str, nth: int) -> str:
+    return "" if nth >= 1 else f"{fault} counts from 1, not from {nth}"
+
+
+FAULTS: Mapping[str, type[Fault]] = {
+    fault.name: fault
+    for fault in (KillProcess, PauseProcess, KillService, FailOverRedis, SwallowAck, WithholdConfirm, DegradeNetwork)
 }
-"""How a history and the command line spell each fault."""
-
-
-def name_of(fault: Fault) -> str:
-    """The fault's name in histories (`fault.begin` and the rest) and in `tasklab list faults`."""
-    return NAMES[type(fault)]
+"""Every fault by its name. To add one: a class here, an injector in chaos/injectors/, its twin in chaos/simulation/injectors/."""

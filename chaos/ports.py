@@ -15,8 +15,8 @@ _EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 class PortLease:
     """The ports of one lab: each is free when claimed, and stays this lab's until it is released or the lab ends.
 
-    A claim is an abstract Unix socket named after the port: the kernel hands it to one process only, in the same network
-    namespace as the port itself, and takes it back when that process ends. No file, no clean-up, no stale lock.
+    A claim is an abstract Unix socket named after the port: the kernel gives it to one process only, in the same network
+    namespace as the port itself, and frees it when that process ends. No file, no clean-up, no stale lock.
 
     Why not the ports that the kernel hands out for port 0: those are in the range of outgoing connections, so that while a
     service is down one of its own clients can be given its port, and even connect to itself.
@@ -77,7 +77,7 @@ def is_free(port: int) -> bool:
 
 
 def is_refused(host: str, port: int, timeout_s: float = 1.0) -> bool:
-    """Whether nobody listens there: a connection is refused at once, not merely slow."""
+    """Whether no server listens there: a connection is refused at once, not merely slow."""
     try:
         socket.create_connection((host, port), timeout=timeout_s).close()
     except ConnectionRefusedError:

@@ -1,4 +1,4 @@
-"""python -m reference_impl api|relay|worker|rescuer|embedded|migrate — one process of the reference task system."""
+"""python -m reference_impl api|relay|worker|rescuer|embedded|migrate — run one process of the reference task system."""
 
 import os
 import sys
@@ -10,16 +10,16 @@ USAGE = """usage: python -m reference_impl ROLE
 roles: api      the HTTP API
        relay    publishes the outbox
        worker   runs tasks
-       rescuer  sweeps: expired leases, undelivered and overdue tasks
+       rescuer  repairs tasks with an expired lease, undelivered and overdue tasks
        embedded all of these in one process, on SQLite and in memory
        migrate  brings the database schema up to date, then ends
 
-Configured by REFERENCE_* variables; see reference_impl/settings.py.
+Configuration: the environment variables REFERENCE_*, listed in reference_impl/settings.py.
 """
 
 
 def main() -> int:
-    """The exit code: 0 ended as asked, 2 wrong usage, anything else a crash."""
+    """The exit code: 0 graceful shutdown, 2 wrong usage, anything else a crash."""
     from reference_impl.processes import ROLES, run_role
 
     if len(sys.argv) != 2 or sys.argv[1] not in ROLES:

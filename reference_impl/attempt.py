@@ -1,4 +1,4 @@
-"""What a handler is given: its task, its number, what to show to the outside, and how to tell of its progress."""
+"""An attempt as its handler sees it: the task, the attempt number, idempotency key and fence, progress reports."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from reference_impl.task import Claim, Task
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at one task, as its handler sees it."""
+    """One attempt at one task; the argument of every handler."""
 
     claim: Claim
     cache: Cache
@@ -18,35 +18,35 @@ class Attempt:
 
     @property
     def task(self) -> Task:
-        """The task as it was claimed."""
+        """The task as it was when it was claimed."""
         return self.claim.task
 
     @property
     def number(self) -> int:
-        """Of this attempt, counted from 1 over the task's whole life."""
+        """Attempt number, counted from 1 over the task's whole life."""
         return self.claim.attempt
 
     @property
     def fence(self) -> int:
-        """Greater in every later attempt: hand it to any resource that can refuse an older one."""
+        """Fencing token, greater in every later attempt. Pass it to any resource that can refuse an older one."""
         return self.claim.fence
 
     @property
     def idempotency_key(self) -> str:
-        """The same in every attempt: hand it, with the step, to whatever is called outside, so that repeats are recognised (R17)."""
+        """Equal in all attempts of the task. Pass it, together with the step, to external services to deduplicate retries (R17)."""
         return self.claim.task.id
 
     @property
     def should_stop(self) -> bool:
-        """Whether the user has withdrawn the task, or another attempt has taken over: look at it between steps (R16).
+        """Whether the user has cancelled the task, or another attempt has taken over. Check it between steps (R16).
 
-        Raise any failure then: a withdrawn task ends as cancelled, and one that was taken over is no longer this attempt's. A handler
-        that returns has done its work, withdrawn or not.
+        If it is True, raise any exception: a cancelled task then ends as CANCELLED, and a task that another attempt has taken over is
+        not changed. If the handler returns instead, the task counts as done, even if it was cancelled.
         """
         return self.claim.cancel_requested or self.claim.lost
 
     def report(self, step: str, percent: int) -> None:
-        """Tell clients how far the attempt is. Never fails: progress is no fact."""
+        """Report progress to clients. Never raises: if the cache is down, the report is lost."""
         report_progress(
             self.cache,
             self.entropy,

@@ -1,54 +1,54 @@
-"""What can go wrong in the reference system. Each class says `definite`: True = it surely did not happen, False = it may have.
+"""The errors of the reference system. Each class states `definite`: True = the operation certainly had no effect, False = it may have.
 
 ReferenceSystemError
 ├── DatabaseError
 │   ├── DatabaseUnavailable     nothing was committed
-│   └── CommitUnknown           the commit was sent and its answer never came
+│   └── CommitUnknown           the commit was sent and no reply arrived
 ├── BrokerError
 │   ├── BrokerUnavailable       no connection; nothing was sent
-│   └── BrokerConnectionLost    the connection broke while something was under way
-├── CacheUnavailable            Redis did not answer; whether it acted is unknown
+│   └── BrokerConnectionLost    the connection broke during an operation
+├── CacheUnavailable            Redis did not answer; it may have executed the command
 ├── SubmissionRefused
 │   ├── PayloadTooLarge         413
 │   ├── RequestInvalid          422
 │   ├── KeyConflict             409: this key was used for another request
 │   └── RateLimited             429, with the seconds to wait
 └── TaskFailure                 raised by handlers
-    ├── TransientFailure        may heal: retried
-    └── PermanentFailure        no retry heals it
+    ├── TransientFailure        retried: a later attempt may succeed
+    └── PermanentFailure        never retried
 """
 
 import math
 
 
 class ReferenceSystemError(Exception):
-    """Anything that the reference system raises on purpose."""
+    """Base of all errors that the reference system raises on purpose."""
 
     definite = True
 
 
 class DatabaseError(ReferenceSystemError):
-    """The database did not do what was asked, or did not say."""
+    """A database operation failed, or its result is unknown."""
 
 
 class DatabaseUnavailable(DatabaseError):
-    """The transaction surely was not committed."""
+    """The transaction was certainly not committed."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"the database did not take the transaction: {why}")
+        super().__init__(f"the database did not commit the transaction: {why}")
 
 
 class CommitUnknown(DatabaseError):
-    """The commit was sent, and the connection broke before the answer: it may be committed."""
+    """The commit was sent, and the connection broke before the reply: the transaction may be committed."""
 
     definite = False
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"the answer to a commit never came: {why}")
+        super().__init__(f"no reply to a commit: {why}")
 
 
 class BrokerError(ReferenceSystemError):
-    """The broker did not do what was asked, or did not say."""
+    """A broker operation failed, or its result is unknown."""
 
 
 class BrokerUnavailable(BrokerError):
@@ -60,7 +60,7 @@ class BrokerUnavailable(BrokerError):
 
 
 class BrokerConnectionLost(BrokerError):
-    """The connection broke; what was under way may have arrived."""
+    """The connection broke; a message or acknowledgement in flight may have arrived."""
 
     definite = False
 
@@ -70,7 +70,7 @@ class BrokerConnectionLost(BrokerError):
 
 
 class CacheUnavailable(ReferenceSystemError):
-    """Redis did not answer; whether it acted is unknown."""
+    """Redis did not answer; it may have executed the command."""
 
     definite = False
 
@@ -79,30 +79,30 @@ class CacheUnavailable(ReferenceSystemError):
 
 
 class SubmissionRefused(ReferenceSystemError):
-    """The submission was understood and refused; nothing was created."""
+    """The submission was refused; no task was created."""
 
 
 class PayloadTooLarge(SubmissionRefused):
-    """The payload is over its bound."""
+    """The payload is larger than the limit."""
 
     def __init__(self, payload_bytes: int, payload_bytes_max: int) -> None:
         super().__init__(f"the payload has {payload_bytes} bytes; at most {payload_bytes_max} are allowed")
 
 
 class RequestInvalid(SubmissionRefused):
-    """The request cannot be a task."""
+    """The request is not a valid task."""
 
 
 class KeyConflict(SubmissionRefused):
-    """The idempotency key was used before, for another request."""
+    """The idempotency key was already used for a different request."""
 
     def __init__(self, task_id: str) -> None:
-        super().__init__("this Idempotency-Key belongs to another request")
+        super().__init__("this Idempotency-Key was used for a different request")
         self.task_id = task_id
 
 
 class RateLimited(SubmissionRefused):
-    """The user's window is full. `retry_after_s`: whole seconds, rounded up: who comes back a moment too early is refused again."""
+    """The user has reached the limit of this window. `retry_after_s`: whole seconds, rounded up, so that the retry is not too early."""
 
     def __init__(self, retry_after_s: float) -> None:
         self.retry_after_s = max(1, math.ceil(retry_after_s))
@@ -114,8 +114,8 @@ class TaskFailure(ReferenceSystemError):
 
 
 class TransientFailure(TaskFailure):
-    """May heal by itself: a time-out, a refused connection, an outside service that is busy."""
+    """A later attempt may succeed: a time-out, a refused connection, a busy external service."""
 
 
 class PermanentFailure(TaskFailure):
-    """No retry heals it: bad parameters, no permission, a business rule."""
+    """No retry can succeed: invalid parameters, missing permission, a business rule."""

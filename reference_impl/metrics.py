@@ -1,4 +1,4 @@
-"""What is counted while the system works (Prometheus), one set a process."""
+"""Prometheus metrics, one set per process."""
 
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -11,35 +11,37 @@ from reference_impl.task import TaskState
 
 
 class Metrics:
-    """The counters of one process, in a registry of their own, so that two systems in one process do not share them."""
+    """The counters of one process. Each instance has its own registry, so that two systems in one Python process do not share counters."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.submission_answers = self._counter(
-            "submissions", "Submissions by the status they were answered with.", "status"
+        self.submission_responses = self._counter(
+            "submissions", "Submissions by the HTTP status of the response.", "status"
         )
-        self.limits_unchecked = self._counter("limits_unchecked", "Submissions let through because Redis was down.")
-        self.settled = self._counter("attempts_settled", "Attempts by what became of them.", "outcome")
+        self.limits_unchecked = self._counter(
+            "limits_unchecked", "Submissions accepted unchecked because Redis was down."
+        )
+        self.settled = self._counter("attempts_settled", "Attempts by outcome.", "outcome")
         self.redeliveries = self._counter("redeliveries", "Messages that the broker delivered again.")
-        self.broker_connections_lost = self._counter("broker_connections_lost", "Connections to the broker that broke.")
-        self.published = self._counter("published", "Messages published, by what became of them.", "outcome")
-        self.swept = self._counter("swept", "Tasks that a sweep put right, by what was wrong.", "cause")
+        self.broker_connections_lost = self._counter("broker_connections_lost", "Lost connections to the broker.")
+        self.published = self._counter("published", "Messages published, by the broker's answer.", "outcome")
+        self.swept = self._counter("swept", "Tasks repaired by a sweep, by cause.", "cause")
 
-    def _counter(self, name: str, what: str, *labels: str) -> Counter:
-        return Counter(f"reference_{name}", what, labels, registry=self.registry)
+    def _counter(self, name: str, help_text: str, *labels: str) -> Counter:
+        return Counter(f"reference_{name}", help_text, labels, registry=self.registry)
 
     def exposition(self) -> tuple[bytes, str]:
-        """The counters as Prometheus reads them, and their media type."""
+        """The counters in Prometheus text format, and their media type."""
         return generate_latest(self.registry), CONTENT_TYPE_LATEST
 
 
 _UP = ("# HELP reference_database_up Whether the database answers.", "# TYPE reference_database_up gauge")
 DATABASE_DOWN = "\n".join([*_UP, "reference_database_up 0"]) + "\n"
-"""In place of `database_gauges`: what is counted matters most while something is down."""
+"""Replaces `database_gauges` while the database is down, so that the endpoint keeps serving the counters."""
 
 
 def database_gauges(connection: Connection) -> str:
-    """What the database knows, as Prometheus reads it: tasks and the oldest per state, rows to publish, open dead letters."""
+    """Gauges from the database, in Prometheus text format: tasks and oldest task per state, pending outbox rows, open dead letters."""
     rows = connection.execute(
         select(tasks.c.status, func.count().label("count"), (now_us() - func.min(tasks.c.updated_us)).label("age_us"))
         .group_by(tasks.c.status)

@@ -1,53 +1,49 @@
-"""The seams: what the reference system asks of the world, as Protocols over builtins and plain data.
+"""Ports: everything the reference system needs from its world, as Protocols over builtins and plain data. Imports nothing of the package.
 
-Every call of a port may block, may fail, and is a place where a process can die; that is all a simulator needs to know. The
-database port is SQLAlchemy's Engine itself.
+Every call of a port may block, may fail, and is a point where the process can die: a simulator needs to know no more.
+The database port is SQLAlchemy's Engine itself.
 """
 
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from reference_impl.attempt import Attempt
-    from reference_impl.task import Claim
+from typing import Protocol
 
 
 class Clock(Protocol):
-    """This process's own sense of how time passes. Never compared between processes: for that there is the database's."""
+    """The monotonic clock of this process. Never compared between processes; the database's clock serves for that."""
 
     def monotonic_s(self) -> float:
-        """Seconds since some instant, never going back."""
+        """Seconds since an arbitrary instant; never goes back."""
 
     def sleep(self, seconds: float) -> None:
-        """Rest, also when it is time to end."""
+        """Sleep for the full time, even if shutdown has been requested."""
 
 
 class Entropy(Protocol):
-    """Chance and names."""
+    """Random numbers and unique names."""
 
     def uniform(self, low: float, high: float) -> float:
-        """Any number in [low, high]."""
+        """A random number in [low, high]."""
 
     def identifier(self) -> str:
-        """A name nobody else has; names made later sort later (UUID version 7)."""
+        """A unique name; later names sort after earlier ones (UUID version 7)."""
 
 
-class Stop(Protocol):
-    """The wish of whoever runs this process that it come to an end."""
+class Shutdown(Protocol):
+    """Whether this process has been asked to shut down."""
 
     @property
     def requested(self) -> bool:
-        """Whether it is time to end."""
+        """Whether shutdown has been requested."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Rest for that long, or until it is time to end; whether it is."""
+        """Wait until shutdown is requested, at most `timeout_s`; return whether it has been requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What goes to a queue: `id` is the outbox row's, `body` a small JSON document."""
+    """A message to publish: `id` is that of its outbox row, `body` a small JSON document."""
 
     id: str
     queue: str
@@ -55,17 +51,17 @@ class Message:
 
 
 class PublishOutcome(enum.Enum):
-    """What became of one published message."""
+    """What the broker answered for one published message."""
 
     CONFIRMED = "confirmed"  # the broker has it on disk
-    RETURNED = "returned"  # no queue takes it
-    REFUSED = "refused"  # the broker said no
-    UNKNOWN = "unknown"  # no answer came: it may be in the queue
+    RETURNED = "returned"  # no such queue
+    REFUSED = "refused"  # negative acknowledgement
+    UNKNOWN = "unknown"  # no answer arrived: it may be in the queue
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message as a consumer got it; `tag` is for the acknowledgement on the same consumer, and only there."""
+    """A message as delivered to a consumer; `tag` is valid only for acknowledgements on that consumer."""
 
     tag: int
     body: bytes
@@ -76,47 +72,47 @@ class Publisher(Protocol):
     """A channel with publisher confirms."""
 
     def publish(self, messages: Sequence[Message], *, timeout_s: float) -> Sequence[PublishOutcome]:
-        """Send all, wait for all confirms; what became of each, in order.
+        """Send all messages, wait for all confirms, and return one outcome per message, in order.
 
         Raises:
-            BrokerUnavailable: there was no connection to begin with.
+            BrokerUnavailable: there was no connection, so nothing was sent.
         """
 
     def close(self) -> None:
-        """Let go of the channel. Never raises."""
+        """Release the channel. Never raises."""
 
 
 class Consumer(Protocol):
     """A channel that consumes one queue with acknowledgements and bounded prefetch."""
 
     def receive(self, *, timeout_s: float) -> Delivery | None:
-        """The next message, or None if none came in time.
+        """The next message, or None if none arrived in time.
 
         Raises:
-            BrokerConnectionLost: the channel is gone; what was not acknowledged will be delivered again.
+            BrokerConnectionLost: the channel is gone; every unacknowledged message will be delivered again.
         """
 
     def ack(self, delivery: Delivery) -> None:
-        """Say that the message is dealt with. No answer comes: it may be lost.
+        """Acknowledge the message. The broker does not answer, so the acknowledgement may be lost.
 
         Raises:
             BrokerConnectionLost: as above.
         """
 
     def reject(self, delivery: Delivery, *, requeue: bool) -> None:
-        """Give the message back, or (not requeued) have it dead-lettered.
+        """Return the message to the queue, or dead-letter it if `requeue` is False.
 
         Raises:
             BrokerConnectionLost: as above.
         """
 
     def close(self) -> None:
-        """Let go of the channel; what was not acknowledged goes back to the queue. Never raises."""
+        """Release the channel; unacknowledged messages return to the queue. Never raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The durable queues of the system: work, and dead letters, to which a poisonous message goes by itself too."""
+    """The durable queues of the system: one for work, one for dead letters. The broker dead-letters poisonous messages itself."""
 
     work_queue: str
     dead_queue: str
@@ -124,26 +120,26 @@ class Topology:
 
 
 class Broker(Protocol):
-    """RabbitMQ, or what stands in for it. Any method may raise BrokerUnavailable."""
+    """RabbitMQ, or a substitute. Any method may raise BrokerUnavailable."""
 
     def declare(self, topology: Topology) -> None:
-        """Make the queues; idempotent."""
+        """Create the queues. Idempotent."""
 
     def open_publisher(self) -> Publisher:
         """A new channel with confirms."""
 
     def open_consumer(self, queue: str, *, prefetch: int) -> Consumer:
-        """A new channel that consumes; at most `prefetch` messages unacknowledged."""
+        """A new channel that consumes `queue`, with at most `prefetch` unacknowledged messages."""
 
     def depth(self, queue: str) -> int:
-        """Messages ready in the queue."""
+        """Number of messages ready in the queue."""
 
     def close(self) -> None:
-        """Let go of everything. Never raises."""
+        """Release every connection. Never raises."""
 
 
 class Cache(Protocol):
-    """Fast state in Redis, as a few named operations, each atomic. All may raise CacheUnavailable."""
+    """Fast state in Redis, as a few named operations, each atomic. Any method may raise CacheUnavailable."""
 
     def write_progress(self, task_id: str, fields: Mapping[str, str | int], *, expiry_s: float) -> None:
         """Replace the progress of a task."""
@@ -152,74 +148,20 @@ class Cache(Protocol):
         """The progress of a task, or None."""
 
     def acquire_lock(self, name: str, owner: str, *, ttl_s: float, fence_above: int) -> int | None:
-        """Take the lock for `ttl_s`; its fencing token, greater than `fence_above` and than any token given before, or None if taken.
+        """Acquire the lock for `ttl_s`. Returns its fencing token, or None if another owner holds the lock.
 
-        `fence_above` is the greatest token that the protected resource has seen: after a failover Redis may have forgotten its own.
+        The token is greater than every earlier token and than `fence_above`, the greatest token that the protected resource has
+        seen: after a failover Redis may have forgotten its own counter.
         """
 
     def renew_lock(self, name: str, owner: str, *, ttl_s: float) -> bool:
-        """Hold it for another `ttl_s` from now; False: it is no longer the owner's."""
+        """Extend the lock to `ttl_s` from now; False: `owner` no longer holds it."""
 
     def release_lock(self, name: str, owner: str) -> bool:
-        """Give it up, if it is still the owner's."""
+        """Release the lock; False: `owner` no longer held it."""
 
     def count_in_window(self, limit: str, subject: str, *, n_max: int, window_s: float) -> float | None:
-        """Count one more in the subject's present window; None: allowed, else seconds until the next window."""
+        """Count one event in the current window of `subject`. None: within the limit; else the seconds until the next window."""
 
     def ping(self) -> None:
-        """Answer."""
-
-
-class Handler(Protocol):
-    """The work itself, written by the user of the system: called once an attempt, outside any transaction."""
-
-    def __call__(self, attempt: "Attempt") -> Mapping[str, object] | None:
-        """Do it; what is returned (small) is kept as the task's result.
-
-        Raises:
-            PermanentFailure: no retry heals it.
-            Exception: anything else is classified by `retry.classify`.
-        """
-
-
-class LeaderJob(Protocol):
-    """Periodic work of which only one instance should run at a time; the fence is for the resource it writes to."""
-
-    def __call__(self, fence: int) -> None:
-        """Do it once."""
-
-
-class Observer(Protocol):
-    """Whoever wants to watch holders of leases and locks from inside; methods must be quick and must not raise."""
-
-    def claimed(self, claim: "Claim", ttl_s: float) -> None:
-        """An attempt holds its task's lease for another `ttl_s`."""
-
-    def claim_renewed(self, claim: "Claim", ttl_s: float) -> None:
-        """The heartbeat moved the lease on."""
-
-    def claim_released(self, claim: "Claim") -> None:
-        """The attempt is about to give its lease up."""
-
-    def acknowledging(self, claim: "Claim") -> None:
-        """The message of this attempt is about to be acknowledged."""
-
-    def lock_acquired(self, name: str, fence: int, ttl_s: float) -> None:
-        """This process holds the lock for another `ttl_s`."""
-
-    def lock_renewed(self, name: str, fence: int, ttl_s: float) -> None:
-        """It was moved on."""
-
-    def lock_released(self, name: str, fence: int) -> None:
-        """It is about to be given up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Runtime:
-    """What every loop is given first: time, chance, the wish to end, and whoever watches."""
-
-    name: str
-    clock: Clock
-    entropy: Entropy
-    stop: Stop
-    observer: Observer
+        """Check that the cache answers."""

@@ -1,12 +1,11 @@
-"""The processes of the system, each a role: which loops it runs, and how it comes to a graceful end (R30)."""
-
-from collections.abc import Callable
+"""Runs one process of the system: the loops of its role, and a graceful shutdown (R30)."""
 
 import structlog
 
-from reference_impl.adapters.system import Loops, StopEvent, stop_on_signals
-from reference_impl.bootstrap import Parts, assemble, build_api
-from reference_impl.loops.roles import loops_of
+from reference_impl.adapters.system import Loops, ShutdownEvent, shut_down_on_signals
+from reference_impl.bootstrap import assemble
+from reference_impl.components import Components, Patch, build_api, unpatched
+from reference_impl.roles import loops_of
 from reference_impl.rows import outbox
 from reference_impl.rows.transactions import transact
 from reference_impl.settings import Settings
@@ -14,73 +13,73 @@ from reference_impl.settings import Settings
 ROLES = ("api", "relay", "worker", "rescuer", "embedded", "migrate")
 
 
-def run_role(role: str, settings: Settings, *, alter: Callable[[Parts], Parts] = lambda parts: parts) -> int:
-    """Run one process until SIGTERM or SIGINT; its exit code. A second signal, like a kill, is just a crash.
+def run_role(role: str, settings: Settings, *, patch: Patch = unpatched) -> int:
+    """Run one process until SIGTERM or SIGINT; return its exit code. A second signal kills it at once.
 
-    `alter` makes a variant of the system out of its parts.
+    `patch` makes a variant of the system.
     """
-    stop = StopEvent()
-    parts = alter(assemble(settings, stop, role=role))
+    shutdown = ShutdownEvent()
+    components = patch(assemble(settings, shutdown, role=role))
     if role == "migrate":
-        _migrate(parts)
+        _migrate(components)
         return 0
-    stop_on_signals(stop)
-    log = structlog.get_logger().bind(role=role, name=parts.runtime.name)
+    shut_down_on_signals(shutdown)
+    log = structlog.get_logger().bind(role=role, name=components.runtime.name)
     if role == "embedded":
-        _migrate(parts)
-        transact(parts.engine, outbox.revive_waiting)  # a queue in memory is empty after a restart
+        _migrate(components)
+        transact(components.engine, outbox.revive_waiting)  # an in-memory queue is empty after a restart
     log.info("started")
     try:
-        finished = _run(role, parts, stop)
+        finished = _run(role, components, shutdown)
     finally:
-        parts.broker.close()
-        parts.engine.dispose()
-    log.info("ended" if finished else "ended; what was not finished in time was given back")
+        components.broker.close()
+        components.engine.dispose()
+    log.info("ended" if finished else "ended; unfinished attempts were given back")
     return 0
 
 
-def _run(role: str, parts: Parts, stop: StopEvent) -> bool:
-    """Whether everything that was under way when the process was asked to end has been finished."""
-    slots_ended = StopEvent()
-    working, serving = loops_of(role, parts, slots_ended)
+def _run(role: str, components: Components, shutdown: ShutdownEvent) -> bool:
+    """Run all loops until shutdown is requested. Whether every running attempt finished in time."""
+    slots_ended = ShutdownEvent()
+    working, supporting = loops_of(role, components, slots_ended)
     if role in {"api", "embedded"}:
-        working.append(("api", lambda: _serve_api(parts, stop)))
-    workers, heart = Loops(stop), Loops(stop)
-    heart.start(serving)
+        working.append(("api", lambda: _serve_api(components, shutdown)))
+    workers, supporters = Loops(shutdown), Loops(shutdown)
+    supporters.start(supporting)
     workers.start(working)
-    stop.await_request()
+    shutdown.await_request()
     try:
-        finished = workers.join(parts.settings.drain_s)
+        finished = workers.join(components.settings.drain_s)
     finally:
         slots_ended.request()
-    heart.join(parts.settings.heartbeat_s)
+    supporters.join(components.settings.heartbeat_s)
     return finished
 
 
-def _serve_api(parts: Parts, stop: StopEvent) -> None:
+def _serve_api(components: Components, shutdown: ShutdownEvent) -> None:
     import uvicorn
 
     from reference_impl.http.routes import create_app
 
-    app = create_app(build_api(parts))
+    app = create_app(build_api(components))
     config = uvicorn.Config(
         app,
-        host=parts.settings.http_host,
-        port=parts.settings.http_port,
-        http="h11",  # a tenth slower than httptools, which takes a header without end
+        host=components.settings.http_host,
+        port=components.settings.http_port,
+        http="h11",  # 10 % slower than httptools, which accepts header lines of unlimited length
         log_level="warning",
         access_log=False,
     )
     server = uvicorn.Server(config)
-    # uvicorn installs no signal handlers outside the main thread; it looks at this flag several times a second.
-    serving = Loops(stop)
+    # uvicorn installs no signal handlers outside the main thread; it checks this flag several times a second.
+    serving = Loops(shutdown)
     serving.start([("uvicorn", server.run)])
-    stop.await_request()
+    shutdown.await_request()
     server.should_exit = True
-    serving.join(parts.settings.drain_s)
+    serving.join(components.settings.drain_s)
 
 
-def _migrate(parts: Parts) -> None:
+def _migrate(components: Components) -> None:
     from reference_impl.migrations import migrate
 
-    migrate(parts.engine)
+    migrate(components.engine)

@@ -1,4 +1,4 @@
-"""When a failed attempt is tried again: which failures heal, and how long to wait. Pure."""
+"""Retries: how a failure is classified, and how long to wait before the next attempt. Pure."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,14 +8,14 @@ from reference_impl.ports import Entropy
 
 MESSAGE_CHARACTERS_MAX = 500
 DOUBLINGS_MAX = 60
-"""Beyond, every delay has long been the greatest, and a float overflows after a thousand."""
+"""Bound on the exponent: the delay has reached its maximum long before, and a float overflows after about a thousand doublings."""
 
 FailureKind = Literal["transient", "permanent", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how patiently: delays double from `delay_min_s` up to `delay_max_s`, each stretched by up to `jitter`."""
+    """Attempts and delays: the delay doubles from `delay_min_s` up to `delay_max_s`; each is lengthened by up to the share `jitter`."""
 
     attempts_max: int = 5
     delay_min_s: float = 2.0
@@ -23,7 +23,7 @@ class RetryPolicy:
     jitter: float = 0.25
 
     def bounds_s(self, attempt: int) -> tuple[float, float]:
-        """Least and most seconds between the failure of attempt number `attempt` (from 1) and the next attempt."""
+        """Minimum and maximum seconds between the failure of attempt number `attempt` (from 1) and the next attempt."""
         doublings = min(attempt - 1, DOUBLINGS_MAX)
         least = min(self.delay_max_s, self.delay_min_s * 2.0**doublings)
         return least, least * (1.0 + self.jitter)
@@ -31,7 +31,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What is kept of a failed attempt: its kind, the error's class, and a message fit for the eyes of others."""
+    """The stored part of a failure: kind, class of the error, and a message that is safe to show."""
 
     kind: FailureKind
     error_class: str
@@ -41,17 +41,18 @@ class Failure:
 def delay_s(attempt: int, policy: RetryPolicy, entropy: Entropy) -> float:
     """How long to wait after failed attempt number `attempt` (from 1).
 
-    Exponential with a floor, so that a schedule can be stated and judged; the jitter keeps a herd of failures apart.
+    Exponential, with a lower bound, so that a schedule can be stated and checked. The jitter spreads retries of tasks that failed
+    together.
     """
     return entropy.uniform(*policy.bounds_s(attempt))
 
 
 def classify(error: BaseException) -> Failure:
-    """What an error raised by a handler means for the task.
+    """The kind of an error raised by a handler, with the class name and a message to store.
 
-    Connection errors and time-outs may heal. What nobody classified is `unknown`, and retried like a transient failure: the
-    attempts are bounded, and a task dropped at the first odd error cannot be got back. Only the messages of our own failure
-    classes are kept, because their authors know that they are shown; any other may carry a token or a person's data.
+    Connection errors and time-outs are transient. An unclassified error is `unknown` and retried like a transient one: attempts
+    are bounded, and a task that was dropped at its first unusual error could not be recovered. Only the messages of our own failure
+    classes are stored, because their authors know that users see them; any other message may contain a token or personal data.
     """
     name = type(error).__name__
     if isinstance(error, PermanentFailure):
@@ -66,9 +67,9 @@ def classify(error: BaseException) -> Failure:
 
 
 def _message(error: TaskFailure) -> str:
-    """Bounded, and nothing that a database cannot keep: a failure that cannot be written down would end the worker."""
+    """The message, bounded and storable: a failure that the database cannot store would end the worker."""
     try:
         message = str(error)
-    except Exception:  # noqa: BLE001 — a handler's own class may do anything
+    except Exception:  # noqa: BLE001 — the __str__ of a handler's own class may raise anything
         return ""
     return message[:MESSAGE_CHARACTERS_MAX].encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""What can be configured, read from REFERENCE_* variables of the environment; the only place that reads it."""
+"""The settings, read from REFERENCE_* environment variables; no other module of the package reads the environment."""
 
 from collections.abc import Mapping
 
@@ -11,27 +11,29 @@ PREFIX = "REFERENCE_"
 
 
 class SettingsInvalid(ValueError):
-    """A variable is unknown, or has a value that cannot be; the message names it."""
+    """A variable is unknown or has an invalid value; the message names it."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every setting with its default. REFERENCE_LEASE_S=30 sets `lease_s`; durations in seconds, sizes in bytes.
 
-    Margins (R24): a lease outlives three missed heartbeats; the relay's claim outlives the wait for confirms; the lock outlives
-    several sweeps; what is undelivered is put in the queue again only after the lease and the relay have had their time.
+    Margins (R24): a lease lasts at least three heartbeat intervals; the relay's claim outlasts the wait for confirms; the lock outlasts a
+    sweep interval; an undelivered task is enqueued again only after a lease and a relay claim could have expired.
     """
 
     database_url: str = "sqlite:///reference.db"
     broker_url: str = "memory:"
     cache_url: str = "memory:"
-    sentinels: str = ""  # host:port,host:port,... : ask these for the primary
+    sentinels: str = ""  # host:port,host:port,... : Sentinels that name the primary
     sentinel_primary: str = ""
-    prefix: str = ""  # of queues and keys, where several systems share a server
+    prefix: str = ""  # of queue and key names, if several systems share a server
 
-    name: str = ""  # of this process, unique; made up if empty
+    name: str = ""  # of this process, unique; generated if empty
     http_host: str = "127.0.0.1"
     http_port: int = 8000
-    handlers: str = ""  # package.module:attribute of a mapping from task type to handler, or of one handler for all
+    handlers: str = (
+        ""  # package.module:attribute of a mapping from task type to handler, or of one handler for all types
+    )
     leader_jobs: str = ""  # package.module:attribute of a sequence of leader jobs
     observer: str = ""  # package.module:attribute of an observer
 
@@ -61,40 +63,40 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     progress_expiry_s: float = 7200.0
     pool_size: int = 10
     io_timeout_s: float = 5.0
-    drain_s: float = 10.0  # how long a graceful end waits for running attempts
+    drain_s: float = 10.0  # how long a graceful shutdown waits for running attempts
 
     @property
     def retry_policy(self) -> RetryPolicy:
-        """When a failed attempt is tried again."""
+        """When a failed attempt is retried."""
         return RetryPolicy(self.attempts_max, self.delay_min_s, self.delay_max_s)
 
     @property
     def new_tasks_limit(self) -> Limit:
-        """How many tasks a user may submit."""
+        """How many tasks a user may submit per minute."""
         return Limit("new_tasks", n_max=self.new_tasks_per_minute, window_s=60.0)
 
     @property
     def work_queue(self) -> str:
-        """Where tasks are delivered."""
+        """Name of the queue of tasks."""
         return f"{self.prefix}tasks"
 
     @property
     def dead_queue(self) -> str:
-        """Where dead letters go."""
+        """Name of the queue of dead letters."""
         return f"{self.prefix}tasks.dead"
 
 
 _DEFAULT_BOUNDS: Mapping[type, tuple[float, float]] = {
     str: (0, 1000),
     int: (1, 1_000_000),
-    float: (0.001, 30 * 86400.0),  # NaN is in no bounds
+    float: (0.001, 30 * 86400.0),  # NaN fails every comparison
 }
 _BOUNDS: Mapping[str, tuple[float, float]] = {
     "http_port": (0, 65535),
-    "name": (0, 64),  # with what is added to it, it must fit the columns of owners and actors
-    "prefix": (0, 54),  # with the name of a queue, it must fit the column of queues
+    "name": (0, 64),  # together with a suffix it must fit the columns of owners and actors
+    "prefix": (0, 54),  # together with a queue's name it must fit the column of queues
     "prefetch": (1, 65535),
-    "payload_bytes_max": (1, 1 << 20),  # what their columns hold
+    "payload_bytes_max": (1, 1 << 20),  # the size of their columns
     "result_bytes_max": (1, 1 << 20),
 }
 _MARGINS = (
@@ -104,28 +106,28 @@ _MARGINS = (
     ("undelivered_after_s", 1, "lease_s + relay_claim_s"),
     ("delay_max_s", 1, "delay_min_s"),
 )
-"""Each time-out and what it must outlive (R24)."""
+"""Each duration, and the duration that it must exceed by the given factor (R24)."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """The settings that the variables say, defaults elsewhere.
+    """The settings given by the variables, with defaults for the others.
 
     Raises:
-        SettingsInvalid: an unknown REFERENCE_ variable, a value of the wrong kind or out of its bounds, or a margin that is none.
+        SettingsInvalid: an unknown REFERENCE_ variable, a value of the wrong type or out of bounds, or a missing margin.
     """
     given = {name.removeprefix(PREFIX).lower(): value for name, value in environment.items() if name.startswith(PREFIX)}
     try:
         settings = msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise SettingsInvalid(f"{PREFIX}* variables: {error}") from error
-    wrong = _what_is_wrong(settings)
-    if wrong:
-        raise SettingsInvalid(f"{PREFIX}* variables: {'; '.join(wrong)}")
+    problems = _problems_of(settings)
+    if problems:
+        raise SettingsInvalid(f"{PREFIX}* variables: {'; '.join(problems)}")
     return settings
 
 
-def _what_is_wrong(settings: Settings) -> list[str]:
-    """Values out of their bounds first; without any, margins that are none."""
+def _problems_of(settings: Settings) -> list[str]:
+    """Values out of bounds; if there are none, missing margins."""
     out_of_bounds = []
     for field in settings.__struct_fields__:
         value = getattr(settings, field)
@@ -134,14 +136,14 @@ def _what_is_wrong(settings: Settings) -> list[str]:
         if not low <= size <= high:
             out_of_bounds.append(f"{field} must be from {low:g} to {high:g}{' characters' * isinstance(value, str)}")
     return out_of_bounds or [
-        f"{what} must be at least {times:g} × {guarded}"
-        for what, times, guarded in _MARGINS
-        if getattr(settings, what) < times * sum(getattr(settings, name) for name in guarded.split(" + "))
+        f"{longer} must be at least {times:g} × {guarded}"
+        for longer, times, guarded in _MARGINS
+        if getattr(settings, longer) < times * sum(getattr(settings, name) for name in guarded.split(" + "))
     ]
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
-    """The variables that make these settings; `read_settings` of them gives the same."""
+    """The variables from which `read_settings` makes these settings."""
     default = Settings()
     return {
         PREFIX + field.upper(): str(getattr(settings, field))

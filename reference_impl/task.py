@@ -1,4 +1,4 @@
-"""A task and its one life cycle: the states, and which may follow which. Pure."""
+"""A task and its life cycle: the states, and the transitions between them. Pure."""
 
 import enum
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 class TaskState(enum.StrEnum):
-    """Where a task is in its life; the value is what the database and the API show."""
+    """State of a task. The value is the one that the database and the API show."""
 
     ACCEPTED = "ACCEPTED"
     RUNNING = "RUNNING"
@@ -20,17 +20,17 @@ class TaskState(enum.StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing but a person's redrive leads out of it."""
+        """Whether no transition leaves the state, except an operator's redrive."""
         return self in FINAL
 
 
 FINAL = frozenset({TaskState.SUCCEEDED, TaskState.FAILED, TaskState.DEAD, TaskState.CANCELLED, TaskState.EXPIRED})
 WAITING = (TaskState.ACCEPTED, TaskState.RETRYING)
-"""States in which nobody works on the task."""
+"""States in which no attempt is running."""
 HELD = (TaskState.RUNNING, TaskState.WAITING_TOOL)
 """States in which one attempt holds the task's lease."""
 
-LEGAL_MOVES: Mapping[TaskState | None, frozenset[TaskState]] = {
+TRANSITIONS: Mapping[TaskState | None, frozenset[TaskState]] = {
     None: frozenset({TaskState.ACCEPTED}),
     TaskState.ACCEPTED: frozenset({TaskState.RUNNING, TaskState.CANCELLED, TaskState.EXPIRED}),
     TaskState.RUNNING: frozenset({TaskState.WAITING_TOOL, TaskState.RETRYING}) | FINAL,
@@ -39,15 +39,15 @@ LEGAL_MOVES: Mapping[TaskState | None, frozenset[TaskState]] = {
     TaskState.DEAD: frozenset({TaskState.ACCEPTED}),
     **{state: frozenset() for state in FINAL - {TaskState.DEAD}},
 }
-"""What may follow what; None stands before the task exists. DEAD → ACCEPTED is a person's redrive."""
+"""The legal transitions. None: the task does not exist yet. DEAD → ACCEPTED is an operator's redrive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as its row says; instants are microseconds since the Unix epoch by the database's clock.
+    """A row of the table `tasks`. Instants are microseconds since the Unix epoch by the database's clock.
 
-    `attempt` numbers the latest attempt from 1 (0: none yet) and never goes back; `attempts_spent` is how many of them count
-    against the budget, which a redrive gives back.
+    `attempt` is the number of the latest attempt (0: none yet) and never decreases. `attempts_spent` counts the attempts against
+    the budget; a redrive resets it.
     """
 
     id: str
@@ -77,10 +77,10 @@ class Task:
 
 @dataclass(slots=True)
 class Claim:
-    """One attempt's hold on a task: what it may show to prove that it still is the one.
+    """The hold of one attempt on a task: its fence proves to the database that no later attempt has taken over.
 
-    `held_until_s` is the latest instant of this process's monotonic clock at which the lease surely had not run out; the
-    heartbeat moves it on. `lost` and `cancel_requested` are set by the heartbeat when the database says so.
+    `held_until_s`: until this instant of the process's monotonic clock the lease is certainly valid; the heartbeat extends it.
+    The heartbeat also sets `lost` and `cancel_requested`, from what it reads in the database.
     """
 
     task: Task
@@ -91,10 +91,10 @@ class Claim:
 
     @property
     def fence(self) -> int:
-        """That the task got with the claim."""
+        """Fencing token that the task got with the claim."""
         return self.task.fence
 
     @property
     def attempt(self) -> int:
-        """The number that the task got with the claim."""
+        """Attempt number that the task got with the claim."""
         return self.task.attempt

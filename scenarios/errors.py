@@ -1,25 +1,26 @@
-"""What can go wrong with the lab's own work in this package; a broken promise is a Verdict, never an exception.
+"""The errors of the lab itself. A broken promise is a Verdict, never an exception.
 
 ScenarioError
-├── WrongUsage           what was asked for cannot be understood or done (exit code 2)
-│   ├── UnknownName          the caller named a scenario, system or promise that does not exist
-│   ├── RunExists            the run directory holds a run already
+├── WrongUsage           the request is invalid or impossible (exit code 2)
+│   ├── UnknownName          there is no scenario, system or promise of that name
+│   ├── RunExists            the run directory already holds a run
 │   ├── NothingToJudge       a path holds no run, no history or no cases
-│   ├── MalformedPolicy      what was given as a system's limits is none
-│   ├── NotAToken            what was given to be replayed says no world
-│   ├── NotARange            seeds, or a shard, that are none
-│   └── NotRows              a file that holds no rows of a campaign
-├── NotApplicable        this scenario cannot be aimed at this system or environment (unknown: exit code 3)
-└── RunFailed            the lab could not bring the run to its end (unknown: exit code 3)
-    ├── ExecutorMissing      what was asked to run simulated worlds is not installed
-    └── ExecutorFailed       whoever ran them did not bring one to its end
+│   ├── MalformedPolicy      a file of a system's limits is invalid
+│   ├── NotAToken            the text to be replayed is not a token
+│   ├── NotARange            invalid range of seeds, or shard
+│   └── NotRows              a file without rows of a campaign
+├── NotApplicable        the scenario's faults have no target in this system or environment (unknown: exit code 3)
+└── RunFailed            the lab could not complete the run (unknown: exit code 3)
+    ├── ExecutorMissing      the executor of simulated worlds is not installed
+    └── ExecutorFailed       the executor could not complete a world
 
-Beside the tree are exceptions that never leave this package: whoever calls what raises them makes a finding of them. MalformedEvent
-(events.py), MalformedHistory and MalformedEdn (jepsen/) say what cannot be read, SiftingFailed (engines/sieve.py) that a sieve gave
-up, CannotStrike (simulated/faults.py) that a strike misses. NotARun (reports/) and NoUrls (tasklab/) are of this tree, too.
+Exceptions outside this tree never leave their package, whose callers turn them into findings: MalformedEvent, MalformedHistory and
+MalformedEdn (input that cannot be parsed), SiftingFailed (a prefilter gave up), CannotStrike (a strike has no target). NotARun (reports)
+and NoUrls (tasklab) belong to this tree.
 """
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # judges raise some of these, and judges import no I/O
@@ -27,30 +28,36 @@ if TYPE_CHECKING:  # judges raise some of these, and judges import no I/O
 
 
 class ScenarioError(Exception):
-    """Something the person at the command line has to know, in one sentence."""
+    """Base of all; the message is one sentence for the user of the command line."""
 
 
 class WrongUsage(ScenarioError):
-    """What was asked for cannot be understood or done; the message says what would be."""
+    """The request is invalid or impossible; the message says what to do instead."""
 
 
 _LISTS = {"promise": "guarantees"}
-"""What `tasklab list` calls them, where it is not the plural."""
+"""The list's name in `tasklab list`, where it is not the plural."""
 
 
 class UnknownName(WrongUsage):
-    """No scenario, system, fault or promise of that name; the message lists the nearest."""
+    """No scenario, system, fault or promise of that name; the message lists the most similar of the `known` names."""
 
-    def __init__(self, kind: str, name: str, nearest: Sequence[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        similar = nearest(name, known)
         hint = (
-            f"did you mean {' or '.join(nearest)}?"
-            if nearest
+            f"did you mean {' or '.join(similar)}?"
+            if similar
             else f"`tasklab list {_LISTS.get(kind, f'{kind}s')}` names all"
         )
         super().__init__(f"there is no {kind} {name!r}; {hint}")
         self.kind = kind
         self.name = name
-        self.nearest = tuple(nearest)
+        self.nearest = tuple(similar)
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Up to three of the known names that resemble `name`, most similar first."""
+    return difflib.get_close_matches(name, list(known), n=3, cutoff=0.4)
 
 
 class RunExists(WrongUsage):
@@ -66,11 +73,11 @@ class NothingToJudge(WrongUsage):
 
 
 class MalformedPolicy(WrongUsage):
-    """What was given as a policy is none; the message says why."""
+    """A policy is invalid; the message says why."""
 
 
 class NotAToken(WrongUsage):
-    """What was given to be replayed says no world."""
+    """The text to be replayed is not a token."""
 
     def __init__(self, token: str) -> None:
         super().__init__(
@@ -79,36 +86,36 @@ class NotAToken(WrongUsage):
 
 
 class NotARange(WrongUsage):
-    """Seeds or a shard that are none."""
+    """An invalid range of seeds, or shard."""
 
     def __init__(self, text: str, form: str) -> None:
         super().__init__(f"{text!r} is not of the form {form}")
 
 
 class NotRows(WrongUsage):
-    """A file that does not hold what `tasklab simulate --out` writes."""
+    """A file that `tasklab simulate --out` has not written."""
 
     def __init__(self, file: "Path", why: str) -> None:
         super().__init__(f"{file} cannot be merged: {why}")
 
 
 class NotApplicable(ScenarioError):
-    """The scenario's fault has nothing to strike in this system or environment."""
+    """The scenario's faults have no target in this system or environment."""
 
 
 class RunFailed(ScenarioError):
-    """The lab could not finish the run: a process did not start, nothing got ready, the account could not be read."""
+    """The lab could not complete the run: a process did not start or become ready, or the task listing could not be read."""
 
 
 class ExecutorMissing(RunFailed):
-    """What was asked to run the worlds is not installed."""
+    """The executor of simulated worlds is not installed."""
 
     def __init__(self, name: str, mend: str) -> None:
         super().__init__(f"the executor {name!r} is not there; {mend}")
 
 
 class ExecutorFailed(RunFailed):
-    """Whoever ran the worlds did not bring one to its end."""
+    """The executor could not complete a world."""
 
     def __init__(self, name: str, error: Exception) -> None:
         last = (str(error).strip() or repr(error)).splitlines()[-1]

@@ -1,20 +1,26 @@
-"""Finds scenarios and systems by name; a name that is not there gets the nearest ones for an answer."""
+"""Finds scenarios and systems by name or by address; an unknown name is answered with the most similar ones."""
 
-import difflib
 import importlib
 import importlib.metadata
 import importlib.util
 import pkgutil
-from collections.abc import Iterable
 
 from scenarios import catalogue
 from scenarios.contract.system import System
-from scenarios.errors import UnknownName, WrongUsage
+from scenarios.errors import UnknownName, WrongUsage, nearest
 from scenarios.experiment.scenario import Scenario
 from scenarios.judging.guarantees import Guarantee
 
 SYSTEMS_GROUP = "tasklab.systems"
 SYSTEM_MEMBERS = ("name", "claims", "needs", "processes", "client")
+MUTANTS = "scenarios.systems.mutants"
+"""The package of the mutants, one system per module, by the name that tokens use: this module imports no system."""
+CONTROL = "control"
+"""The module of `MUTANTS` without a planted defect; found by its address only."""
+_MOVED = {
+    f"scenarios.systems.{name}:system": f"scenarios.systems.{name}.plugin:system" for name in ("reference", "naive")
+}
+"""Addresses in run directories and tokens of earlier versions, with their present equivalents."""
 
 
 def scenario_names() -> list[str]:
@@ -23,74 +29,70 @@ def scenario_names() -> list[str]:
 
 
 def find_scenario(name: str) -> Scenario:
-    """The scenario of the catalogue, or the one that `package.module:attribute` names.
+    """The scenario of the catalogue, or the scenario at `package.module:attribute`.
 
     Raises:
-        UnknownName: there is none in the catalogue or installed.
-        WrongUsage: package.module:attribute leads to none.
+        UnknownName: there is none of that name in the catalogue.
+        WrongUsage: there is no scenario at package.module:attribute.
     """
     if ":" in name:
         found = _load(name)
         if not isinstance(found, Scenario):
-            raise WrongUsage(
-                f"{name} is no scenario but a {type(found).__name__}: see scenarios/catalogue for what one looks like"
-            )
+            raise WrongUsage(f"{name} is not a scenario but a {type(found).__name__}; scenarios/catalogue has examples")
         return found
     if name not in scenario_names():
-        raise UnknownName("scenario", name, nearest(name, scenario_names()))
+        raise UnknownName("scenario", name, scenario_names())
     scenario: Scenario = importlib.import_module(f"{catalogue.__name__}.{name}").SCENARIO
     return scenario
 
 
 def system_names() -> list[str]:
-    """Every system that this or another installed distribution brings, sorted."""
+    """Every system of an installed distribution, sorted."""
     return sorted(point.name for point in importlib.metadata.entry_points(group=SYSTEMS_GROUP))
 
 
+def mutant_names() -> list[str]:
+    """Every mutant of the reference, sorted. A mutant is the attribute `system` of a module of `MUTANTS`, and has the module's name."""
+    package = importlib.util.find_spec(address_of(MUTANTS))
+    assert package is not None, "the lab comes with its mutants"
+    modules = [module.name for module in pkgutil.iter_modules(package.submodule_search_locations)]
+    return sorted(name for name in modules if name != CONTROL and not name.startswith("_"))
+
+
 def find_system(name: str) -> System:
-    """The installed system or the mutant of that name, or the one that `package.module:attribute` names.
+    """The installed system or the mutant of that name, or the system at `package.module:attribute`.
 
     Raises:
-        UnknownName: there is none installed, or it claims a promise that does not exist.
-        WrongUsage: package.module:attribute leads to none.
+        UnknownName: there is none of that name, or it claims a guarantee that does not exist.
+        WrongUsage: there is no system at package.module:attribute.
     """
     if ":" in name:
-        found = _load(name)
-        lacking = [member for member in SYSTEM_MEMBERS if not hasattr(found, member)]
-        if lacking:
-            raise WrongUsage(
-                f"{name} is no system under test: it lacks {', '.join(lacking)} (docs/writing_a_system.md)"
-            )
-        assert isinstance(found, System), "it has all members of the protocol"
-        return _with_known_claims(found)
+        return _system_at(_MOVED.get(name, name))
     for point in importlib.metadata.entry_points(group=SYSTEMS_GROUP):
         if point.name == name:
             return _with_known_claims(_load_installed(point))
-    return _find_mutant(name)
-
-
-def _find_mutant(name: str) -> System:
-    """Reports call a mutant by its name alone, as any system; what is neither was meant to be one of both."""
-    from scenarios.systems.mutants.catalogue import find_mutant, mutant_names  # imports this module
-
     if name not in mutant_names():
-        raise UnknownName("system", name, nearest(name, [*system_names(), *mutant_names()]))
-    mutant: object = find_mutant(name)
-    assert isinstance(mutant, System), "it is the reference but for one thing"
-    return mutant
+        raise UnknownName("system", name, [*system_names(), *mutant_names()])
+    return _system_at(f"{MUTANTS}.{name}:system")
+
+
+def _system_at(address: str) -> System:
+    found = _load(address)
+    lacking = [member for member in SYSTEM_MEMBERS if not hasattr(found, member)]
+    if lacking:
+        raise WrongUsage(
+            f"{address} is not a system under test: it lacks {', '.join(lacking)} (docs/writing_a_system.md)"
+        )
+    assert isinstance(found, System), "it has all members of the protocol"
+    return _with_known_claims(found)
 
 
 def _with_known_claims(system: System) -> System:
     known = [guarantee.value for guarantee in Guarantee]
     for claim in sorted(system.claims):
         if claim not in known:
-            raise UnknownName("promise", claim, nearest(claim, known))
+            raise UnknownName("promise", claim, known)
     return system
-
-
-def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """Up to three names that look like it."""
-    return difflib.get_close_matches(name, list(names), n=3, cutoff=0.4)
 
 
 def _load_installed(point: importlib.metadata.EntryPoint) -> System:
@@ -102,29 +104,29 @@ def _load_installed(point: importlib.metadata.EntryPoint) -> System:
 
 
 def address_of(module_name: str) -> str:
-    """A system of the lab by the name that tokens and run.json hold, also where a wheel has put it; any other name as it is."""
+    """Where a module is: tokens and run.json name the lab's systems `scenarios.systems.…`; a wheel puts them elsewhere."""
     ours = module_name.removeprefix("scenarios.systems.")
     home = f"{__package__}.systems"
     is_ours = ours != module_name and importlib.util.find_spec(f"{home}.{ours.partition('.')[0]}") is not None
     return f"{home}.{ours}" if is_ours else module_name
 
 
-def _load(place: str) -> object:
-    """What `package.module:attribute` names.
+def _load(address: str) -> object:
+    """The object at `package.module:attribute`.
 
     Raises:
-        WrongUsage: there is no such module, it does not load, or it has no such attribute.
+        WrongUsage: there is no such module, importing it fails, or it has no such attribute.
     """
-    module_name, _, attribute = place.partition(":")
+    module_name, _, attribute = address.partition(":")
     try:
         module = importlib.import_module(address_of(module_name))
     except ImportError as error:
-        raise WrongUsage(f"{place}: {error}; is it installed, or on PYTHONPATH?") from error
+        raise WrongUsage(f"{address}: {error}; is it installed, or on PYTHONPATH?") from error
     except (Exception, SystemExit) as error:  # a script without `if __name__ == "__main__"` may end the process
-        raise WrongUsage(f"{place}: the module does not load: {error!r}") from error
+        raise WrongUsage(f"{address}: importing the module fails: {error!r}") from error
     if not hasattr(module, attribute):
         public = [name for name in vars(module) if not name.startswith("_")]
         hint = " or ".join(nearest(attribute, public))
-        raise WrongUsage(f"{place}: {module_name} has no {attribute!r}" + (f"; did you mean {hint}?" if hint else ""))
+        raise WrongUsage(f"{address}: {module_name} has no {attribute!r}" + (f"; did you mean {hint}?" if hint else ""))
     found: object = getattr(module, attribute)
     return found

@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from chaos.binaries import inventory
 from chaos.environments.local import LocalEnvironment
-from chaos.hosting.leftovers import find_leftovers
+from tests.leftovers import find_leftovers
 
 # The same examples in every run, and none that fails because the machine was busy.
 settings.register_profile("tests", derandomize=True, deadline=None)

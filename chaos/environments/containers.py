@@ -1,41 +1,34 @@
-"""The world in containers: each service in one of its own, on this machine's Docker; processes and links as in every real world."""
+"""The environment of containers: each service in one, on the Docker of this machine; processes and links as in every real environment."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from chaos.deadline import Deadline
-from chaos.environment import SERVICE_NAMES, Injection, ServiceName, Services
+from chaos.environment import SERVICE_NAMES, ServiceName
 from chaos.environments.serving import ServingEnvironment
 from chaos.errors import ChaosError, ServiceUnavailable
-from chaos.faults import FailOverRedis, Fault, name_of
-from chaos.hosting.processes import HostedProcess
+from chaos.injectors.injector import Capability
 from chaos.services.container import ContainerService
-from chaos.services.containers import MysqlContainer, RabbitmqContainer, RedisContainer
 from chaos.services.docker_engine import DockerEngine, connect
+from chaos.services.registry import descriptor
 
-IMAGES: Mapping[ServiceName, str] = {"mysql": "mariadb:11", "redis": "redis:7", "rabbitmq": "rabbitmq:3.13"}
 PULL_TIMEOUT_S = 900.0
 """For one image, the first time that it is used on a machine."""
 
 START_TIMEOUT_S = 120.0
 """More than servers alone need: MySQL's image starts its server twice on the first start."""
 
-KINDS: Mapping[ServiceName, type[ContainerService]] = {
-    "mysql": MysqlContainer,
-    "redis": RedisContainer,
-    "rabbitmq": RabbitmqContainer,
-}
-
 
 class ContainersEnvironment(ServingEnvironment):
     """MariaDB or MySQL, one Redis, and RabbitMQ, each in a container, removed with its data when the environment is left.
 
-    `images`: in place of those in `IMAGES`. They must do what the official images document: a root password, or a first
-    user, given in variables, and arguments of the server in the command. A container outlives a lab that is killed by
+    `images`: in place of those in the descriptors of the services. They must do what the official images document: a root password,
+    or a first user, in variables, and the arguments of the server in the command. A container outlives a lab that is killed by
     kill -9; the next lab removes it.
     """
 
     name = "containers"
+    capabilities = frozenset({Capability.PROCESSES, Capability.OWN_SERVICES, Capability.LINKS})
 
     def __init__(
         self,
@@ -45,7 +38,7 @@ class ContainersEnvironment(ServingEnvironment):
         start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
         super().__init__(services, start_timeout_s=start_timeout_s)
-        self._images = {**IMAGES, **(images or {})}
+        self._images = {**{name: descriptor(name).image for name in self.offers}, **(images or {})}
         self._engine: DockerEngine | None = None
         self._containers: Sequence[ContainerService] = ()
 
@@ -55,7 +48,7 @@ class ContainersEnvironment(ServingEnvironment):
             super().__exit__(*exc_info)
         finally:
             for container in self._containers:
-                with suppress(ChaosError):  # without its daemon nothing can be removed; the next lab does it
+                with suppress(ChaosError):  # without the daemon nothing can be removed; the next lab does it
                     container.remove()
             if self._engine is not None:
                 self._engine.close()
@@ -79,15 +72,7 @@ class ContainersEnvironment(ServingEnvironment):
         assert self._engine is not None, "it is connected first"
         engine = self._engine
         self._containers = [
-            kind(engine, self._images[name], self.directory.name, self._ports)
-            for name, kind in KINDS.items()
-            if name in self.offers
+            descriptor(name).container(engine, self._images[name], self.directory.name, self._ports)
+            for name in sorted(self.offers)
         ]
         return self._containers
-
-    def _service_injection(self, fault: Fault, services: Services, processes: Mapping[str, HostedProcess]) -> Injection:
-        if isinstance(fault, FailOverRedis):
-            raise ChaosError(
-                f"the environment {self.name!r} cannot do {name_of(fault)}: its Redis has no replica and no Sentinels"
-            )
-        return super()._service_injection(fault, services, processes)

@@ -1,4 +1,4 @@
-"""What every real environment stands on: a temporary directory, a warden, processes in its care, ports, one namespace a run."""
+"""The base of every real environment: a temporary directory, a warden, its processes, ports, and one namespace per run."""
 
 import re
 import tempfile
@@ -6,32 +6,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Self
+from typing import ClassVar, Self
 
-from chaos.environment import Injection, Process, ProcessSpec, ServiceName, Services
+from chaos.environment import Process, ProcessSpec, ServiceName, Services
+from chaos.environments.catalogue import environments_with
 from chaos.errors import ChaosError, WardenLost
-from chaos.faults import FailOverRedis, Fault, KillProcess, KillService, PauseProcess, name_of
+from chaos.faults import Fault
 from chaos.hosting.processes import HostedProcess, ProcessHost, own
-from chaos.hosting.warden_client import Warden
-from chaos.injectors.processes import ProcessKill, ProcessPause, resolve
+from chaos.hosting.warden_client import WardenClient
+from chaos.injection import Injection
+from chaos.injectors.injector import Capability, Means, injector_of
 from chaos.network.conversation import Counters
 from chaos.network.links import Links
 from chaos.ports import PortLease
+from chaos.services.service import OwnService
 
 NAMESPACE = re.compile(r"[a-z][a-z0-9_]{0,47}")
-"""What is a database name, a prefix of keys and queues, and a directory name alike."""
+"""Valid as the name of a database, as a prefix of keys and queues, and as the name of a directory."""
 
 
 class HostedEnvironment:
-    """Processes under a warden, in a world whose services, if any, a subclass adds."""
+    """Processes under a warden; a subclass adds the services, if there are any.
+
+    `capabilities`: what injectors may ask of it; a fault that needs more is refused.
+    """
 
     name: str
     offers: frozenset[ServiceName]
+    capabilities: ClassVar[frozenset[Capability]]
 
     def __init__(self) -> None:
         self._ports = PortLease()
         self._http_ports: dict[str, int] = {}
-        self._opened: tuple[Warden, ProcessHost, Links] | None = None
+        self._opened: tuple[WardenClient, ProcessHost, Links] | None = None
 
     def __enter__(self) -> Self:
         """Start the warden, then the services.
@@ -40,11 +47,11 @@ class HostedEnvironment:
             ServiceUnavailable: one is missing or did not come up; nothing is left running.
         """
         assert self._opened is None, "an environment is entered once"
-        warden = Warden(Path(tempfile.mkdtemp(prefix="tasklab-")).resolve())
+        warden = WardenClient(Path(tempfile.mkdtemp(prefix="tasklab-")).resolve())
         self._opened = warden, ProcessHost(warden), Links(warden, warden.directory, self._ports)
         try:
             self._start_services()
-        except BaseException:  # also Ctrl-C: `with` does not call __exit__ for what happens in here
+        except BaseException:  # Ctrl-C too: `with` does not call __exit__ after an error in __enter__
             self.__exit__()
             raise
         return self
@@ -67,14 +74,14 @@ class HostedEnvironment:
         return MappingProxyType({})
 
     def versions(self) -> Mapping[str, str]:
-        """Version of each service, as it says itself, and of Toxiproxy where a link needs it."""
+        """Version of each service, as the service reports it, and of Toxiproxy where a link needs it."""
         return self._links.versions()
 
     def provision(self, namespace: str, *, linked: Sequence[str] = ()) -> Services:
-        """See `Environment.provision`. Asked again for the same namespace, it is emptied again.
+        """A fresh namespace for one run, and links for these processes. Called again for the same namespace, it empties it again.
 
         Raises:
-            ChaosError: the name is not fit to be one.
+            ChaosError: the name cannot be a namespace.
         """
         if not NAMESPACE.fullmatch(namespace):
             raise ChaosError(
@@ -88,28 +95,42 @@ class HostedEnvironment:
         return replace(services, links=self._links.open(services, linked))
 
     def start_process(self, spec: ProcessSpec, *, log_directory: Path) -> HostedProcess:
-        """See `Environment.start_process`."""
+        """Start a process under the warden: it dies with the lab."""
         return self._host.start(spec, log_directory=log_directory)
 
     def restart_process(self, process: Process) -> None:
-        """See `Environment.restart_process`."""
+        """Start it again from its spec after it ended."""
         self._host.restart(process)
 
     def stop_process(self, process: Process, *, timeout_s: float) -> int | None:
-        """See `Environment.stop_process`."""
+        """End it and all its descendants; its exit code."""
         return self._host.stop(process, timeout_s=timeout_s)
 
     def injection(self, fault: Fault, services: Services, processes: Mapping[str, Process]) -> Injection:
-        """See `Environment.injection`."""
+        """The fault, ready to begin, by its injector in chaos.injectors."""
+        if why := self.can(fault):
+            raise ChaosError(why)
         hosted = {name: own(process) for name, process in processes.items()}
-        if isinstance(fault, KillProcess):
-            return ProcessKill(self._host, resolve(fault.process, hosted))
-        if isinstance(fault, PauseProcess):
-            return ProcessPause(resolve(fault.process, hosted))
-        return self._service_injection(fault, services, hosted)
+        means = Means(self._host, self._links, self._own_services(), services, hosted)
+        injection: Injection = injector_of(fault).inject(fault, means)
+        return injection
+
+    def can(self, fault: Fault) -> str:
+        """Why this environment cannot do the fault, in one sentence; nothing ("") if it can. May be asked before it is entered."""
+        if flaw := fault.flaw():
+            return flaw
+        refused = f"the environment {self.name!r} cannot do {fault.name}: "
+        injector = injector_of(fault)
+        if lack := injector.lack(fault, self.capabilities):
+            others = [name for name in environments_with(injector) if name != self.name]
+            return f"{refused}{lack}" + (f" (possible in: {', '.join(others)})" if others else "")
+        if fault.struck_service is not None and fault.struck_service not in self.offers:
+            return f"{refused}it has no service {fault.struck_service!r}; it has {', '.join(sorted(self.offers)) or 'none'}"
+        program = injector.missing_program()
+        return refused + program if program else ""
 
     def counters(self, process: str) -> Counters:
-        """What has passed between a linked process of the present run and RabbitMQ: a proof that it did something.
+        """The traffic between a linked process of the present run and RabbitMQ: shows that the process used its link.
 
         Raises:
             ChaosError: it has no such link.
@@ -117,7 +138,7 @@ class HostedEnvironment:
         return self._links.counters(process)
 
     def check_health(self, timeout_s: float) -> None:
-        """See `Environment.check_health`.
+        """Check that the environment still runs; subclasses add a round trip through every service.
 
         Raises:
             WardenLost: nothing of this environment runs any more.
@@ -132,16 +153,12 @@ class HostedEnvironment:
         """Add the addresses of the services, each with a fresh namespace."""
         return services
 
-    def _service_injection(self, fault: Fault, services: Services, processes: Mapping[str, HostedProcess]) -> Injection:
-        """An injection of a fault that is not one of processes; here, of their links."""
-        if isinstance(fault, KillService | FailOverRedis):
-            raise ChaosError(
-                f"the environment {self.name!r} cannot do {name_of(fault)}: it runs no service that it could kill"
-            )
-        return self._links.injection(fault, services, processes)
+    def _own_services(self) -> Mapping[str, OwnService]:
+        """The services that the lab runs here, by name."""
+        return {}
 
     @property
-    def _warden(self) -> Warden:
+    def _warden(self) -> WardenClient:
         assert self._opened is not None, "an environment is used inside `with`"
         return self._opened[0]
 

@@ -1,4 +1,4 @@
-"""What environments share that run services of their own: starting them in parallel, giving their addresses, killing them."""
+"""The base of environments that run services of their own: start them in parallel, hand out their addresses."""
 
 import time
 from abc import abstractmethod
@@ -8,19 +8,16 @@ from concurrent.futures import wait as wait_for
 from types import MappingProxyType
 
 from chaos.deadline import Deadline
-from chaos.environment import SERVICE_NAMES, Injection, ServiceName, Services
+from chaos.environment import SERVICE_NAMES, ServiceName, Services
 from chaos.environments.hosted import HostedEnvironment
 from chaos.errors import ChaosError
-from chaos.faults import Fault, KillService
-from chaos.hosting.processes import HostedProcess
-from chaos.injectors.services import ServiceKill
 from chaos.services.service import OwnService
 
 START_TIMEOUT_S = 60.0
 
 
 class ServingEnvironment(HostedEnvironment):
-    """Processes, and the services that they need, started by the lab and gone with it.
+    """Processes and the services that they need, started by the lab and removed with it.
 
     `services`: those to start; the others are not offered. One run at a time: a `provision` closes the links of the run before.
     """
@@ -39,7 +36,7 @@ class ServingEnvironment(HostedEnvironment):
 
     @abstractmethod
     def _make_services(self) -> Sequence[OwnService]:
-        """Those in `offers`, not yet started."""
+        """The services in `offers`, not yet started."""
 
     @property
     def startup_s(self) -> Mapping[str, float]:
@@ -47,11 +44,11 @@ class ServingEnvironment(HostedEnvironment):
         return MappingProxyType(self._startup_s)
 
     def versions(self) -> Mapping[str, str]:
-        """Version of each service, as it says itself."""
+        """Version of each service, as the service reports it."""
         return {**{service.name: service.version() for service in self._services}, **super().versions()}
 
     def check_health(self, timeout_s: float) -> None:
-        """See `Environment.check_health`. One deadline for all services."""
+        """A full round trip through every service, under one deadline for all."""
         super().check_health(timeout_s)
         deadline = Deadline.after(timeout_s)
         for service in self._services:
@@ -66,7 +63,7 @@ class ServingEnvironment(HostedEnvironment):
             for start in wait_for(starts, return_when=FIRST_EXCEPTION).done:
                 start.result()
         finally:
-            # Not waiting: after a failure the others end as soon as the environment is left, and that is the next thing done.
+            # Not waiting: after a failure the environment is left next, which ends the other services.
             pool.shutdown(wait=False)
 
     def _start(self, service: OwnService, deadline: Deadline) -> None:
@@ -79,13 +76,5 @@ class ServingEnvironment(HostedEnvironment):
             services = service.provide(services)
         return services
 
-    def _service_injection(self, fault: Fault, services: Services, processes: Mapping[str, HostedProcess]) -> Injection:
-        if isinstance(fault, KillService):
-            return ServiceKill(self._service(fault.service))
-        return super()._service_injection(fault, services, processes)
-
-    def _service(self, name: str) -> OwnService:
-        for service in self._services:
-            if service.name == name:
-                return service
-        raise ChaosError(f"this environment has no service {name!r}; it has {', '.join(sorted(self.offers)) or 'none'}")
+    def _own_services(self) -> Mapping[str, OwnService]:
+        return {service.name: service for service in self._services}

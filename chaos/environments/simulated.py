@@ -1,13 +1,14 @@
-"""The simulated world as an environment: it offers every service and starts none; what happens in it is in chaos.simulation."""
+"""The simulated environment, as commands see it: it offers every service and starts none. Its worlds are in chaos.simulation."""
 
 import sqlite3
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from chaos.environment import SERVICE_NAMES, ServiceName
+from chaos.environment import SERVICE_NAMES, AnyEnvironment, ServiceName
+from chaos.faults import Fault
 
 
-class SimulatedEnvironment:
+class SimulatedEnvironment(AnyEnvironment):
     """Nothing to start and nothing to clean up: each world is made, run and forgotten within one call."""
 
     name = "simulated"
@@ -22,9 +23,15 @@ class SimulatedEnvironment:
 
     @property
     def startup_s(self) -> Mapping[str, float]:
-        """Nothing takes any time."""
+        """No service takes any time."""
         return MappingProxyType({})
 
     def versions(self) -> Mapping[str, str]:
-        """What stands for the database's language."""
+        """Of SQLite, which stands for the database."""
         return {"sqlite": sqlite3.sqlite_version}
+
+    def can(self, fault: Fault) -> str:
+        """Why no simulated world can do the fault, in one sentence; nothing ("") if it can."""
+        from chaos.simulation.injectors import can  # late: it brings the simulator and SQLAlchemy
+
+        return can(fault)

@@ -1,4 +1,4 @@
-"""Which lab something belongs to that does not end with the lab's processes, and whether that lab still lives."""
+"""The identity of a lab, as a label for things that outlive its processes; and whether that lab still lives."""
 
 import os
 from dataclasses import astuple, dataclass
@@ -7,14 +7,14 @@ from typing import Self
 
 PROC = Path("/proc")
 START_TIME = 19
-"""Of the fields of /proc/PID/stat that follow the program's name, the one that says when it started (clock ticks since boot)."""
+"""Index of the start time (clock ticks since boot) in the fields of /proc/PID/stat that follow the program's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabIdentity:
     """A process of one boot of one machine, so that no later process can be taken for it.
 
-    `namespace`: of process ids. A lab in a container counts them anew, and may use the same Docker daemon as we do.
+    `namespace`: of process ids. A lab in a container counts them anew, and may use the same Docker daemon as this one.
     """
 
     boot: str
@@ -24,14 +24,14 @@ class LabIdentity:
 
     @classmethod
     def own(cls) -> Self:
-        """Of the process that asks."""
+        """The identity of the calling process."""
         namespace, boot = _here()
         pid = str(os.getpid())
         return cls(boot, namespace, pid, _started(pid))
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """What `str` has written; None for anything else."""
+        """The identity that `str` has written; None for any other text."""
         parts = text.split()
         return cls(*parts) if len(parts) == len(cls.__slots__) else None
 

@@ -5,9 +5,9 @@ import signal
 import threading
 from pathlib import Path
 
-from chaos.environment import Process, ProcessSpec
 from chaos.errors import ProcessFailed
-from chaos.hosting.warden_client import Ward, Warden
+from chaos.hosting.warden_client import ChildProcess, WardenClient
+from chaos.process import Process, ProcessSpec
 
 ONCE_TIMEOUT_S = 60.0
 """How long a preparation (`runs_once`) may take."""
@@ -15,81 +15,85 @@ KILL_TIMEOUT_S = 10.0
 
 
 class HostedProcess:
-    """A process of the system under test; a restart gives it another ward under the same name."""
+    """A process of the system under test; a restart gives it another child of the warden under the same name."""
 
-    def __init__(self, spec: ProcessSpec, log: Path, ward: Ward) -> None:
+    def __init__(self, spec: ProcessSpec, log: Path, child: ChildProcess) -> None:
         self.spec = spec
         self.log = log
-        self.ward = ward
+        self.child = child
 
     @property
     def pid(self) -> int:
         """Of its present incarnation."""
-        return self.ward.pid
+        return self.child.pid
 
     def is_alive(self) -> bool:
         """Whether it runs (a stopped one is alive, a zombie is not)."""
-        return self.ward.exit_code is None
+        return self.child.exit_code is None
 
     def exit_code(self) -> int | None:
         """How its last incarnation ended (negative: the signal), or None while it runs."""
-        return self.ward.exit_code
+        return self.child.exit_code
+
+    def ended_ns(self) -> int | None:
+        """When its last incarnation ended, on the monotonic clock; None while it runs, or if that is not known."""
+        return self.child.ended_ns
 
 
 class ProcessHost:
     """Starts processes under a warden, so that they die with the lab."""
 
-    def __init__(self, warden: Warden) -> None:
+    def __init__(self, warden: WardenClient) -> None:
         self._warden = warden
         self._lock = threading.Lock()
 
     def start(self, spec: ProcessSpec, *, log_directory: Path) -> HostedProcess:
-        """See `Environment.start_process`."""
+        """Start a process; one that `runs_once` has ended with exit code 0 when this returns."""
         log_directory.mkdir(parents=True, exist_ok=True)
         log = log_directory / f"{spec.name}.log"
-        ward = self._spawn(spec, log)
-        process = HostedProcess(spec, log, ward)
+        child = self._spawn(spec, log)
+        process = HostedProcess(spec, log, child)
         if spec.runs_once:
             self._await_once(process)
         return process
 
     def restart(self, process: Process) -> None:
-        """See `Environment.restart_process`."""
+        """Start it again from its spec, without its descendants of before; its log is appended to."""
         hosted = own(process)
         with self._lock:
             if hosted.is_alive():
                 raise ProcessFailed(hosted.spec.name, "cannot be restarted while it runs", hosted.log)
-            hosted.ward.kill_tree(KILL_TIMEOUT_S)  # children that outlived it would work beside the new incarnation
-            hosted.ward = self._spawn(hosted.spec, hosted.log)
+            hosted.child.kill_tree(KILL_TIMEOUT_S)  # children that outlived it would work beside the new incarnation
+            hosted.child = self._spawn(hosted.spec, hosted.log)
 
     def stop(self, process: Process, *, timeout_s: float) -> int | None:
-        """See `Environment.stop_process`."""
-        ward = own(process).ward
-        if ward.exit_code is None:
-            ward.signal(signal.Signals[process.spec.stop_signal])
-            ward.signal(signal.SIGCONT)  # a stopped process would get to its stop signal only then
-            ward.wait(timeout_s)
-        ward.kill_tree(KILL_TIMEOUT_S)
-        return ward.exit_code
+        """Its stop signal, then SIGKILL to it and all its descendants; its exit code."""
+        child = own(process).child
+        if child.exit_code is None:
+            child.signal(signal.Signals[process.spec.stop_signal])
+            child.signal(signal.SIGCONT)  # a stopped process handles its stop signal only then
+            child.wait(timeout_s)
+        child.kill_tree(KILL_TIMEOUT_S)
+        return child.exit_code
 
-    def _spawn(self, spec: ProcessSpec, log: Path) -> Ward:
+    def _spawn(self, spec: ProcessSpec, log: Path) -> ChildProcess:
         return self._warden.spawn(
             spec.name, spec.argv, log=log, env={**os.environ, **spec.env}, cwd=spec.cwd or Path.cwd()
         )
 
     def _await_once(self, process: HostedProcess) -> None:
-        code = process.ward.wait(ONCE_TIMEOUT_S)
-        process.ward.kill_tree(KILL_TIMEOUT_S)
+        code = process.child.wait(ONCE_TIMEOUT_S)
+        process.child.kill_tree(KILL_TIMEOUT_S)
         if code != 0:
             why = (
                 f"a preparation still ran after {ONCE_TIMEOUT_S:g} s"
                 if code is None
                 else f"a preparation ended with {code}"
             )
-            raise ProcessFailed(process.spec.name, why, process.log, process.ward.log_tail())
+            raise ProcessFailed(process.spec.name, why, process.log, process.child.log_tail())
 
 
 def own(process: Process) -> HostedProcess:
-    """The process as this lab holds it; one that another environment has started is a mistake of the caller."""
+    """The process with its child of the warden; a process that another kind of environment started is a mistake of the caller."""
     assert isinstance(process, HostedProcess), f"{process!r} was not started by this kind of environment"
     return process

@@ -1,20 +1,20 @@
 """The warden: a small process that is the parent of everything a lab starts, and ends all of it when the lab ends, however it ends.
 
 Run as a script of its own (standard library only): `python -I -S warden.py CONTROL_FD LAB_PIDFD DIRECTORY`. Two processes watch
-each other: the *warden* starts the lab's children and talks with the lab; the *guard*, its parent, does nothing but outlive it.
+each other: the *warden* starts the lab's children and talks with the lab; the *guard*, its parent, only outlives it.
 
 - The lab ends (exit, exception, Ctrl-C, kill -9): the warden sees the end of its connection or of the lab's process.
-- The warden ends (kill -9): its children get SIGKILL from the kernel (PR_SET_PDEATHSIG); the guard, who is a child subreaper as
+- The warden ends (kill -9): its children get SIGKILL from the kernel (PR_SET_PDEATHSIG); the guard, a child subreaper as
   well, inherits the grandchildren.
 - The guard ends: the warden sees the end of a pipe.
 
 Each time the survivor kills every descendant, until there is none, and removes the lab's directory. Both are in a session of
 their own, so a terminal's Ctrl-C reaches neither. As subreapers (PR_SET_CHILD_SUBREAPER) they inherit what daemonises itself.
 
-The lab's end of the connection, and what the messages mean, is in ward.py.
+The lab's end of the connection, and what the messages mean, is in child.py.
 """
 # ruff: noqa: PTH123, PTH208
-# pathlib would cost a third of the start of a process that everybody waits for.
+# pathlib would cost a third of the start of this process, and every start of a lab waits for it.
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ CANNOT_START = 127
 
 LAB_MARK = "TASKLAB_LAB"
 """Environment variable of everything a lab starts: the lab's directory."""
-WARD_MARK = "TASKLAB_WARD"
-"""Environment variable of everything a lab starts: the number of the ward that it belongs to."""
+CHILD_MARK = "TASKLAB_CHILD"
+"""Environment variable of everything a lab starts: the number of the warden's child that it descends from."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -117,7 +117,7 @@ def sweep() -> None:
             send_signal(pid, signal.SIGKILL)
         if not reap()[1]:
             return
-        time.sleep(0.002)  # the kernel says nothing of the death of what is no child of ours
+        time.sleep(0.002)  # the kernel reports the death of own children only
 
 
 def remove(directory: str) -> None:
@@ -139,7 +139,7 @@ class Warden:
         self._wakeup_in = wakeup_in
         self._ends = [descriptor for descriptor in (lab_pidfd, guard_pipe) if descriptor >= 0]
         self._pid_of: dict[int, int] = {}
-        self._ward_of: dict[int, int] = {}
+        self._child_of: dict[int, int] = {}
 
     def run(self) -> None:
         """Serve the lab until it, or the guard, is gone."""
@@ -166,29 +166,31 @@ class Warden:
                     return
                 *lines, unread = (unread + received).split(b"\n")
                 for line in lines:
-                    self._say(self._answer(json.loads(line)))
+                    self._send(self._answer(json.loads(line)))
 
-    def _say(self, message: dict[str, object]) -> None:
+    def _send(self, message: dict[str, object]) -> None:
         self._control.sendall(json.dumps(message).encode() + b"\n")
 
     def _report_ended(self) -> None:
+        # Now, not when the lab reads it: a busy lab may be late, this process has nothing else to do.
+        ended_ns = time.monotonic_ns()
         for pid, code in reap()[0]:
-            ward = self._ward_of.pop(pid, None)
-            if ward is not None:  # else: an orphan that we had inherited
-                del self._pid_of[ward]
-                self._say({"ended": ward, "code": code})
+            child = self._child_of.pop(pid, None)
+            if child is not None:  # else: an orphan that we had inherited
+                del self._pid_of[child]
+                self._send({"ended": child, "code": code, "at_ns": ended_ns})
 
     def _answer(self, request: dict[str, Any]) -> dict[str, object]:
         number = request["id"]
         try:
             if request["do"] == "spawn":
                 return {"id": number, "pid": self._spawn(number, request)}
-            return {"id": number, "pids": self._signal(request["ward"], request["signal"], request["tree"])}
+            return {"id": number, "pids": self._signal(request["child"], request["signal"], request["tree"])}
         except OSError as error:
             return {"id": number, "error": f"{error.strerror}: {error.filename}" if error.filename else str(error)}
 
-    def _spawn(self, ward: int, request: dict[str, Any]) -> int:
-        environment = {**request["env"], LAB_MARK: self._directory, WARD_MARK: str(ward)}
+    def _spawn(self, child: int, request: dict[str, Any]) -> int:
+        environment = {**request["env"], LAB_MARK: self._directory, CHILD_MARK: str(child)}
         log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         report, report_in = os.pipe()
         warden = os.getpid()
@@ -203,22 +205,22 @@ class Warden:
             os.waitpid(pid, 0)
             code, _, path = failure.decode(errors="surrogateescape").partition(" ")
             raise OSError(int(code), os.strerror(int(code)), path)
-        self._pid_of[ward] = pid
-        self._ward_of[pid] = ward
+        self._pid_of[child] = pid
+        self._child_of[pid] = child
         return pid
 
-    def _signal(self, ward: int, number: int, tree: bool) -> list[int]:
-        """A pid is signalled only while its process has not been reaped, so it cannot be somebody else's by now."""
-        pid = self._pid_of.get(ward)
+    def _signal(self, child: int, number: int, tree: bool) -> list[int]:
+        """A pid is signalled only while its process has not been reaped, so it cannot belong to another process by now."""
+        pid = self._pid_of.get(child)
         targets = [pid] if pid is not None else []
         if tree:
-            targets += self._below(ward, pid)
+            targets += self._below(child, pid)
         return [target for target in dict.fromkeys(targets) if send_signal(target, number)]
 
-    def _below(self, ward: int, pid: int | None) -> list[int]:
-        """The live descendants of a ward: by parentage and, for those that daemonised themselves, by the mark that they carry."""
+    def _below(self, child: int, pid: int | None) -> list[int]:
+        """The live descendants of a child: by parentage and, for those that daemonised themselves, by the mark that they carry."""
         processes = read_processes()
-        mark = f"{WARD_MARK}={ward}".encode()
+        mark = f"{CHILD_MARK}={child}".encode()
         ours = descendants(os.getpid(), processes)
         by_parent = set(descendants(pid, processes)) if pid is not None else set()
         return [one for one in ours if one != pid and (one in by_parent or carries_mark(one, mark))]

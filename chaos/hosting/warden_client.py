@@ -1,8 +1,8 @@
-"""The lab's end of the warden: asks it to start and to signal processes, and hears of their ends.
+"""The lab's end of the warden: asks it to start and to signal processes, and is told when they end.
 
-One JSON object a line. Requests: `{"id", "do": "spawn", "argv", "env", "cwd", "log"}` (the id is the ward's number from then on) and
-`{"id", "do": "signal", "ward", "signal", "tree"}`. Answers: `{"id", "pid"}`, `{"id", "pids"}` or `{"id", "error"}`. News, at any
-time: `{"ended": ward, "code"}`.
+One JSON object a line. Requests: `{"id", "do": "spawn", "argv", "env", "cwd", "log"}` (the id is the child's number from then on) and
+`{"id", "do": "signal", "child", "signal", "tree"}`. Answers: `{"id", "pid"}`, `{"id", "pids"}` or `{"id", "error"}`. At any time:
+`{"ended": child, "code", "at_ns"}`, with the instant on the monotonic clock, which all processes of a machine share.
 """
 
 import itertools
@@ -29,22 +29,28 @@ RECEIVE_BYTES = 1 << 16
 _SCRIPT = Path(__file__).with_name("warden.py")
 
 
-class Ward:
-    """One process in the warden's care, by a handle that no later process can inherit."""
+class ChildProcess:
+    """Handle to one child of the warden. Not a pid, so it stays valid and unambiguous after the pid is reused."""
 
-    def __init__(self, warden: "Warden", number: int, name: str, log: Path) -> None:
+    def __init__(self, warden: "WardenClient", number: int, name: str, log: Path) -> None:
         self.name = name
         self.log = log
         self.pid = 0
         self._warden = warden
         self._number = number
         self._code: int | None = None
+        self._ended_ns: int | None = None
         self._ended = threading.Event()
 
     @property
     def exit_code(self) -> int | None:
         """How it ended (negative: the signal), or None while it runs."""
         return self._code
+
+    @property
+    def ended_ns(self) -> int | None:
+        """When the warden reaped it, on the monotonic clock; None while it runs, or if the warden itself was lost."""
+        return self._ended_ns
 
     def wait(self, timeout_s: float) -> int | None:
         """Block until it has ended; its exit code, or None if it still runs after `timeout_s`."""
@@ -80,14 +86,15 @@ class Ward:
         """The last lines that it printed."""
         return read_tail(self.log, lines_max)
 
-    def mark_ended(self, code: int) -> None:
+    def mark_ended(self, code: int, ended_ns: int | None) -> None:
         """Take note of its end; called by the warden's listener."""
+        self._ended_ns = ended_ns
         self._code = code
         self._ended.set()
 
 
-class Warden:
-    """A running warden and the processes in its care. Thread-safe.
+class WardenClient:
+    """A running warden and its children. Thread-safe.
 
     `directory` is the lab's own directory: it is removed with the warden.
     """
@@ -96,7 +103,7 @@ class Warden:
         self.directory = directory
         self._numbers = itertools.count(1)
         self._answers: dict[int, Future[dict[str, Any]]] = {}
-        self._wards: dict[int, Ward] = {}
+        self._children: dict[int, ChildProcess] = {}
         self._lock = threading.Lock()
         self._closing = False
         self._lost = threading.Event()
@@ -121,7 +128,7 @@ class Warden:
         log: Path,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-    ) -> Ward:
+    ) -> ChildProcess:
         """Start a process that cannot outlive the lab. `env` is all of its environment (default: the lab's); output is appended to `log`.
 
         Raises:
@@ -129,8 +136,8 @@ class Warden:
             WardenLost: the warden is gone.
         """
         number = next(self._numbers)
-        ward = Ward(self, number, name, log)
-        self._wards[number] = ward  # before it is asked for: the news of its end may be faster than we are
+        child = ChildProcess(self, number, name, log)
+        self._children[number] = child  # before it is asked for: the message of its end may come before the answer
         environment = dict(os.environ if env is None else env)
         request = {
             "do": "spawn",
@@ -141,18 +148,18 @@ class Warden:
         }
         answer = self._ask(number, request)
         if "error" in answer:
-            del self._wards[number]
+            del self._children[number]
             raise ProcessFailed(name, f"could not be started: {answer['error']}")
-        ward.pid = answer["pid"]
-        return ward
+        child.pid = answer["pid"]
+        return child
 
-    def request_signal(self, ward: int, number: int, *, tree: bool) -> list[int]:
-        """See `Ward.signal` and `Ward.signal_tree`."""
-        answer = self._ask(next(self._numbers), {"do": "signal", "ward": ward, "signal": int(number), "tree": tree})
+    def request_signal(self, child: int, number: int, *, tree: bool) -> list[int]:
+        """Signal one child, or with `tree` also its descendants; the pids that got the signal."""
+        answer = self._ask(next(self._numbers), {"do": "signal", "child": child, "signal": int(number), "tree": tree})
         return list(answer["pids"])
 
     def close(self) -> None:
-        """End everything in its care, remove the directory, and see the warden itself end. Idempotent."""
+        """End all children, remove the directory, and see the warden itself end. Idempotent."""
         self._closing = True
         # Not close() alone: the listener still reads from the socket, and only a shutdown reaches the warden then.
         with suppress(OSError):  # the warden was gone already
@@ -191,12 +198,12 @@ class Warden:
                 break
             *lines, unread = (unread + received).split(b"\n")
             for line in lines:
-                self._hear(json.loads(line))
+                self._take_note(json.loads(line))
         self._give_up()
 
-    def _hear(self, news: dict[str, Any]) -> None:
+    def _take_note(self, news: dict[str, Any]) -> None:
         if "ended" in news:
-            self._wards.pop(news["ended"]).mark_ended(news["code"])
+            self._children.pop(news["ended"]).mark_ended(news["code"], news["at_ns"])
         else:
             self._answers.pop(news["id"]).set_result(news)
 
@@ -205,8 +212,8 @@ class Warden:
             self._lost.set()
         for answer in list(self._answers.values()):
             answer.set_exception(WardenLost())
-        for ward in list(self._wards.values()):
-            ward.mark_ended(-signal.SIGKILL)
+        for child in list(self._children.values()):
+            child.mark_ended(-signal.SIGKILL, None)
         if not self._closing:
             shutil.rmtree(self.directory, ignore_errors=True)
 

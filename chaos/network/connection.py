@@ -1,39 +1,52 @@
-"""One relayed connection: two sockets, what waits to be sent to each, and what a rule does to it."""
+"""One relayed connection: two sockets, the bytes that wait to be sent to each, and the effect of a rule."""
 
 import selectors
 import socket
 import struct
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
 
 from chaos.network.conversation import AckSent, Conversation, Counters, Published
-from chaos.network.frames import Frame, Splitter
-from chaos.network.rules import ArmedRule, Firing, FreezeAtNthPublish, SwallowNthAck
+from chaos.network.rules import ArmedRule, Firing, Rule
+from chaos.services.rabbitmq.frames import Frame, Splitter
 
 RECEIVE_BYTES = 1 << 16
 PENDING_MAX_BYTES = 1 << 20
-"""What may wait for one side before the other is no longer read from."""
+"""Maximum of bytes that wait for one side; beyond it, the other side is not read."""
 
 RESET = struct.pack("ii", 1, 0)
-"""SO_LINGER of no time: closing the socket resets the connection, as a peer that died would."""
+"""SO_LINGER of no time: closing the socket resets the connection, like a peer that died."""
 
 Watch = Callable[[socket.socket, int, Callable[[int], None]], None]
 
 
-class Way(Protocol):
-    """What a connection needs of the link that it belongs to."""
+class LinkState:
+    """What the connections of one link share: where they lead, the rules armed, and what froze them. On the relay's thread only."""
 
-    upstream: tuple[str, int]
-    armed: ArmedRule | None
-    counted: Counters
-    is_frozen: bool
+    def __init__(self, upstream: tuple[str, int]) -> None:
+        self.upstream = upstream
+        self.armed: list[ArmedRule] = []
+        self.counted = Counters()
+        self.frozen_by: list[ArmedRule] = []
+        """While there is one, nothing passes on any connection, open or new."""
+        self.connections: set[RelayedConnection] = set()
 
-    def freeze(self) -> None:
+    def freeze(self, armed: ArmedRule) -> None:
         """Let nothing pass any more, on any connection."""
+        self.frozen_by.append(armed)
+        for connection in self.connections:
+            connection.update()
 
-    def forget(self, connection: "Connection") -> None:
-        """The connection is over."""
+    def thaw(self, armed: ArmedRule) -> int:
+        """End the freeze of one rule; without another one, cut the frozen connections and let new ones through. How many were cut."""
+        if armed not in self.frozen_by:
+            return 0
+        self.frozen_by.remove(armed)
+        frozen = [] if self.frozen_by else list(self.connections)
+        for connection in frozen:
+            connection.cut()
+        return len(frozen)
 
 
 class Side:
@@ -44,9 +57,9 @@ class Side:
         self.splitter = splitter
         self.pending = bytearray()
         self.has_ended = False
-        """Whether its peer has said that nothing more will come out of it."""
+        """Whether its peer has ended its stream: nothing more will come out of it."""
         self.is_shut = False
-        """Whether we have told its peer that nothing more will go into it."""
+        """Whether the stream to its peer has been ended: nothing more goes into it."""
         self.events = 0
 
     def send_pending(self) -> None:
@@ -56,14 +69,15 @@ class Side:
                 del self.pending[: self.socket.send(self.pending)]
 
 
-class Connection:
+class RelayedConnection:
     """Relays between one client and the broker. All methods run on the relay's thread."""
 
-    def __init__(self, link: Way, watch: Watch, client: socket.socket, *, counts: bool) -> None:
+    def __init__(self, link: LinkState, watch: Watch, client: socket.socket, *, counts: bool) -> None:
         self._link = link
         self._watch = watch
         self._conversation = Conversation(link.counted) if counts else None
-        self._firing: tuple[ArmedRule, Firing] | None = None
+        self._firings: list[tuple[ArmedRule, Firing]] = []
+        """Of publishes that have not all been sent on yet."""
         self._is_connecting = True
         self._is_dying = False
         self._is_over = False
@@ -76,7 +90,7 @@ class Connection:
     def start(self) -> None:
         """Connect to the broker, unless nothing is to pass; a broker that is not there cuts the client off."""
         try:
-            if not self._link.is_frozen:
+            if not self._link.frozen_by:
                 self._broker.socket.connect(self._link.upstream)
         except BlockingIOError:
             pass  # under way
@@ -85,16 +99,16 @@ class Connection:
         self.update()
 
     def update(self) -> None:
-        """Watch for what is possible now: reading where nothing is frozen or piled up, writing where something waits."""
+        """Watch for reading where nothing is frozen or piled up, and for writing where bytes wait."""
         if self._is_over:
             return
         for side, other in ((self._client, self._broker), (self._broker, self._client)):
             events = 0
             if not (
-                side.has_ended or self._is_connecting or len(other.pending) > PENDING_MAX_BYTES or self._link.is_frozen
+                side.has_ended or self._is_connecting or len(other.pending) > PENDING_MAX_BYTES or self._link.frozen_by
             ):
                 events |= selectors.EVENT_READ
-            if side.pending or (side is self._broker and self._is_connecting and not self._link.is_frozen):
+            if side.pending or (side is self._broker and self._is_connecting and not self._link.frozen_by):
                 events |= selectors.EVENT_WRITE
             if events != side.events:
                 side.events = events
@@ -120,20 +134,20 @@ class Connection:
             if self._is_connecting:
                 self._finish_connecting()
             elif (
-                events & selectors.EVENT_READ and not self._link.is_frozen
+                events & selectors.EVENT_READ and not self._link.frozen_by
             ):  # it may have been frozen for an event before this
                 self._receive(side, other)
             self._flush()
         except BlockingIOError:
             pass  # there was nothing to read after all
-        except OSError:  # refused, reset: the other side shall see the same
+        except OSError:  # refused, or reset: the other side has to see the same
             self.cut()
         self.update()
 
     def _finish_connecting(self) -> None:
         error = self._broker.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if error:
-            raise OSError(error, "the broker is not there")
+            raise OSError(error, "no broker accepts connections")
         self._is_connecting = False
 
     def _receive(self, side: Side, other: Side) -> None:
@@ -142,12 +156,12 @@ class Connection:
             side.has_ended = True
             return
         if self._is_dying and side is self._broker:
-            return  # what the broker still says to a client that is cut off
+            return  # bytes from the broker to a client that is cut off
         for frame in side.splitter.feed(received):
             if not self._passes(side, frame):
                 return
             other.pending += frame.raw
-            if self._link.is_frozen:
+            if self._link.frozen_by:
                 return
         if side.splitter.is_blind:
             other.pending += side.splitter.take_unfinished()
@@ -158,32 +172,34 @@ class Connection:
             return True
         try:
             if side is self._broker:
-                self._conversation.hear_broker(frame)
+                self._conversation.follow_broker(frame)
                 return True
-            heard = self._conversation.hear_client(frame)
-        except (struct.error, IndexError):  # a frame that says less than it must: the broker's business, not ours
+            operation = self._conversation.follow_client(frame)
+        except (struct.error, IndexError):  # an incomplete frame: the broker decides about it, not the lab
             return True
-        armed = self._link.armed
-        if heard is None or armed is None:
+        if operation is None or not self._link.armed:
             return True
-        match heard, armed.rule:
-            case AckSent(channel, tag, multiple, bodies), SwallowNthAck():
-                if armed.counts_to():
-                    self._die(armed, Firing(armed.rule, channel, tag, multiple=multiple, bodies=bodies))
-                    return False
-            case Published(channel, number, in_confirm_mode, body), FreezeAtNthPublish():
-                if armed.counts_to():
-                    bodies = (body,) if body else ()
-                    self._firing = (
-                        armed,
-                        Firing(armed.rule, channel, number, in_confirm_mode=in_confirm_mode, bodies=bodies),
-                    )
-                    self._link.freeze()
+        return self._obey_rules(operation)
+
+    def _obey_rules(self, operation: AckSent | Published) -> bool:
+        """Have every armed rule count the operation, and fire those that waited for it; whether it is to be passed on."""
+        counting = [armed for armed in self._link.armed if isinstance(operation, armed.rule.counts)]
+        due = [armed for armed in counting if armed.counts_to()]
+        if not due:
+            return True
+        firings = [(armed, _firing(armed.rule, operation)) for armed in due]
+        if isinstance(operation, AckSent):
+            self._die(firings)
+            return False
+        self._firings += firings
+        for armed in due:
+            self._link.freeze(armed)
         return True
 
-    def _die(self, armed: ArmedRule, firing: Firing) -> None:
+    def _die(self, firings: list[tuple[ArmedRule, Firing]]) -> None:
         """The ack is swallowed: the broker still gets all that came before it, the client is cut off at once."""
-        armed.fire(firing)
+        for armed, firing in firings:
+            armed.fire(firing)
         self._is_dying = True
         self._client.has_ended = True
         self._client.events = 0
@@ -193,23 +209,22 @@ class Connection:
         self._client.socket.close()
 
     def _flush(self) -> None:
-        """Send what waits; then say to each side that nothing more will come, where the other has said so."""
+        """Send what waits; then end the stream to each side whose other side has ended its own."""
         for side, other in ((self._client, self._broker), (self._broker, self._client)):
             if self._is_dying and side is self._client:
                 side.pending.clear()
-                side.is_shut = (
-                    other.has_ended
-                )  # the broker may still be reading: a reset could cost it what came before the ack
+                # The broker may still be reading: a reset could cost it the frames before the ack.
+                side.is_shut = other.has_ended
                 continue
             side.send_pending()
             if other.has_ended and not side.pending and not side.is_shut:
                 side.is_shut = True
                 with suppress(OSError):
                     side.socket.shutdown(socket.SHUT_WR)
-        if self._firing is not None and not self._broker.pending:
-            armed, firing = self._firing
-            self._firing = None
-            armed.fire(firing)
+        if self._firings and not self._broker.pending:
+            firings, self._firings = self._firings, []
+            for armed, firing in firings:
+                armed.fire(firing)
         if self._client.is_shut and self._broker.is_shut:
             self._close()
 
@@ -221,4 +236,16 @@ class Connection:
             if side.socket.fileno() >= 0:
                 self._watch(side.socket, 0, ready)
                 side.socket.close()
-        self._link.forget(self)
+        self._link.connections.discard(self)
+
+
+def _firing(rule: Rule, operation: AckSent | Published) -> Firing:
+    return Firing(
+        rule,
+        operation.channel,
+        operation.tag,
+        multiple=operation.multiple,
+        in_confirm_mode=operation.in_confirm_mode,
+        messages=tuple(content.message() for content in operation.contents),
+        at_ns=time.monotonic_ns(),
+    )

@@ -1,9 +1,11 @@
-"""What one AMQP connection is about, followed frame by frame: publishes, deliveries, acks, confirms. Pure; touches no socket."""
+"""One AMQP connection, followed frame by frame: publishes, deliveries, acks, confirms, and their messages. Pure; touches no socket."""
 
 from dataclasses import dataclass, field
 from itertools import takewhile
+from typing import ClassVar
 
-from chaos.network.frames import (
+from chaos.injection import Message
+from chaos.services.rabbitmq.frames import (
     ACK,
     BODY,
     CHANNEL_OPEN,
@@ -19,70 +21,84 @@ from chaos.network.frames import (
     Frame,
     read_body_size,
     read_delivery_tag,
+    read_properties,
     read_tag,
 )
 
-BODY_START_CHARACTERS = 300
-BODY_START_BYTES = 4 * BODY_START_CHARACTERS  # the longest they can be in UTF-8
+BODY_MAX_BYTES = 1 << 20
+"""Kept of one body; the rest is cut off."""
+KEPT_MAX_BYTES = 64 << 20
+"""Kept of all bodies of one connection that are not settled yet; beyond it, bodies are cut off."""
 UNSETTLED_MAX = 20_000
-"""Deliveries remembered per channel; beyond it the oldest are forgotten (their acks count, but cannot be told by their body)."""
+"""Deliveries remembered per channel; beyond it the oldest are forgotten (their acks count, but their messages are unknown)."""
 
 
 @dataclass(slots=True)
 class Counters:
-    """What has passed a link since it was made, its own traffic apart. Only ever grows."""
+    """The traffic on a link since it was made, without the lab's own round trips. Only ever grows.
+
+    Shows that a process used its link, and that the relay reads the traffic right: with no fault on, what a test sent is what it counts.
+    """
 
     connections: int = 0
-    frames_from_client: int = 0
-    frames_from_broker: int = 0
     publishes: int = 0
     confirms: int = 0
     deliveries: int = 0
     acks: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AckSent:
-    """A client acknowledges: one delivery, or all up to it."""
-
-    channel: int
-    tag: int
-    multiple: bool
-    bodies: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A client's publish is complete: its last frame is this one."""
-
-    channel: int
-    number: int
-    in_confirm_mode: bool
-    body: str
-
-
 @dataclass(slots=True)
-class _Content:
-    """A message on its way: what announced it, and what has come of its body."""
+class Content:
+    """A message on its way: the method that announced it, its header frame, and its body as far as it has come and is kept."""
 
     method: int
     tag: int
     size: int = -1
     received: int = 0
-    start: bytearray = field(default_factory=bytearray)
+    header: bytes = b""
+    body: bytearray = field(default_factory=bytearray)
 
     def is_complete(self) -> bool:
+        """Whether all of its body has come."""
         return self.size >= 0 and self.received >= self.size
+
+    def message(self) -> Message:
+        """As evidence. Only for the few messages that are struck: reading the header costs more than all the rest."""
+        return Message(self.body.decode(errors="replace"), read_properties(self.header), len(self.body) < self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class AckSent:
+    """A client acknowledges: one delivery, or all up to it. `contents`: the messages, as far as they are remembered."""
+
+    channel: int
+    tag: int
+    multiple: bool
+    contents: tuple[Content, ...]
+
+    in_confirm_mode: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A publish of a client is complete: its last frame is this one. `tag`: its number in its channel."""
+
+    channel: int
+    tag: int
+    in_confirm_mode: bool
+    contents: tuple[Content, ...]
+
+    multiple: ClassVar[bool] = False
 
 
 @dataclass(slots=True)
 class _Channel:
     published: int = 0
     in_confirm_mode: bool = False
-    outgoing: _Content | None = None
-    incoming: _Content | None = None
-    unsettled: dict[int, bytes] = field(default_factory=dict)
-    """Delivery tag to the start of the body, in the order of delivery."""
+    outgoing: Content | None = None
+    incoming: Content | None = None
+    unsettled: dict[int, Content] = field(default_factory=dict)
+    """By delivery tag, in the order of delivery."""
 
 
 class Conversation:
@@ -91,13 +107,13 @@ class Conversation:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._channels: dict[int, _Channel] = {}
+        self._kept_bytes = 0
 
-    def hear_client(self, frame: Frame) -> AckSent | Published | None:
-        """Take note of a frame that the client sent; what rules may wait for, if it is that."""
-        self._counters.frames_from_client += 1
+    def follow_client(self, frame: Frame) -> AckSent | Published | None:
+        """Take note of a frame that the client sent; an operation for which rules may wait, or None."""
         channel = self._channel(frame)
         if frame.kind == METHOD:
-            return self._hear_client_method(frame, channel)
+            return self._follow_client_method(frame, channel)
         content = channel.outgoing
         if content is None or frame.kind not in (CONTENT_HEADER, BODY):
             return None
@@ -105,19 +121,18 @@ class Conversation:
         if not content.is_complete():
             return None
         channel.outgoing = None
-        return Published(frame.channel, content.tag, channel.in_confirm_mode, _text(content.start))
+        return Published(frame.channel, content.tag, channel.in_confirm_mode, (content,))
 
-    def hear_broker(self, frame: Frame) -> None:
+    def follow_broker(self, frame: Frame) -> None:
         """Take note of a frame that the broker sent."""
-        self._counters.frames_from_broker += 1
         channel = self._channel(frame)
         if frame.kind == METHOD:
             method = frame.method
             if method in (DELIVER, GET_OK):
                 self._counters.deliveries += 1
-                channel.incoming = _Content(method, read_delivery_tag(frame))
+                channel.incoming = Content(method, read_delivery_tag(frame))
             elif method == RETURN:
-                channel.incoming = _Content(method, 0)
+                channel.incoming = Content(method, 0)
             elif method == ACK:
                 self._counters.confirms += 1
         elif channel.incoming is not None and frame.kind in (CONTENT_HEADER, BODY):
@@ -126,31 +141,47 @@ class Conversation:
                 self._keep(channel, channel.incoming)
                 channel.incoming = None
 
-    def _hear_client_method(self, frame: Frame, channel: _Channel) -> AckSent | None:
+    def _follow_client_method(self, frame: Frame, channel: _Channel) -> AckSent | None:
         method = frame.method
         if method == PUBLISH:
             self._counters.publishes += 1
             channel.published += 1
-            channel.outgoing = _Content(method, channel.published)
+            channel.outgoing = Content(method, channel.published)
         elif method == ACK:
             self._counters.acks += 1
             tag, multiple = read_tag(frame)
-            return AckSent(frame.channel, tag, multiple, _settle(channel, tag, multiple))
+            return AckSent(frame.channel, tag, multiple, self._settle(channel, tag, multiple))
         elif method in (NACK, REJECT):
             tag, bits = read_tag(frame)
-            _settle(channel, tag, bits and method == NACK)
+            self._settle(channel, tag, bits and method == NACK)
         elif method == CONFIRM_SELECT:
             channel.in_confirm_mode = True
         elif method == CHANNEL_OPEN:
+            self._settle(channel, 0, True)
             self._channels[frame.channel] = _Channel()
         return None
 
-    def _keep(self, channel: _Channel, content: _Content) -> None:
+    def _keep(self, channel: _Channel, content: Content) -> None:
         if content.method == RETURN:
             return
-        channel.unsettled[content.tag] = bytes(content.start)
+        del content.body[max(0, KEPT_MAX_BYTES - self._kept_bytes) :]
+        self._kept_bytes += len(content.body)
+        channel.unsettled[content.tag] = content
         if len(channel.unsettled) > UNSETTLED_MAX:
-            del channel.unsettled[next(iter(channel.unsettled))]
+            self._forget(channel, next(iter(channel.unsettled)))
+
+    def _settle(self, channel: _Channel, tag: int, multiple: bool) -> tuple[Content, ...]:
+        """Forget the deliveries that are settled now; their messages."""
+        unsettled = channel.unsettled
+        if not multiple:
+            return (self._forget(channel, tag),) if tag in unsettled else ()
+        tags = list(unsettled) if tag == 0 else list(takewhile(lambda one: one <= tag, unsettled))  # tag 0: all of them
+        return tuple(self._forget(channel, one) for one in tags)
+
+    def _forget(self, channel: _Channel, tag: int) -> Content:
+        content = channel.unsettled.pop(tag)
+        self._kept_bytes -= len(content.body)
+        return content
 
     def _channel(self, frame: Frame) -> _Channel:
         channel = self._channels.get(frame.channel)
@@ -159,25 +190,12 @@ class Conversation:
         return channel
 
 
-def _grow(content: _Content, frame: Frame) -> None:
+def _grow(content: Content, frame: Frame) -> None:
     if frame.kind == CONTENT_HEADER:
         content.size = read_body_size(frame)
+        content.header = frame.raw
         return
     body = frame.payload
     content.received += len(body)
-    if len(content.start) < BODY_START_BYTES:
-        content.start += body[: BODY_START_BYTES - len(content.start)]
-
-
-def _settle(channel: _Channel, tag: int, multiple: bool) -> tuple[str, ...]:
-    """Forget the deliveries that are settled now; how their messages begin."""
-    unsettled = channel.unsettled
-    if not multiple:
-        start = unsettled.pop(tag, None)
-        return () if start is None else (_text(start),)
-    tags = list(unsettled) if tag == 0 else list(takewhile(lambda one: one <= tag, unsettled))  # tag 0: all of them
-    return tuple(_text(unsettled.pop(one)) for one in tags)
-
-
-def _text(start: bytes | bytearray) -> str:
-    return start.decode(errors="replace")[:BODY_START_CHARACTERS]
+    if len(content.body) < BODY_MAX_BYTES:
+        content.body += body[: BODY_MAX_BYTES - len(content.body)]

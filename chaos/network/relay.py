@@ -1,7 +1,7 @@
-"""The AMQP relay: one thread between processes and RabbitMQ that passes every byte on, until a rule says otherwise.
+"""The AMQP relay: one thread between processes and RabbitMQ that passes every byte on, except where a rule applies.
 
-Each process gets a `Link` of its own: a loopback port, counters, and the rules armed on it. Frames are read to know what passes;
-what is passed on are the bytes as they came. What is not AMQP 0-9-1 (TLS, say) is passed on unread.
+Each process gets a `Link` of its own: a loopback port, counters, and the rules armed on it. Frames are read
+to follow the conversation; the bytes are passed on as they came. Other protocols (TLS, for example) are passed on unread.
 """
 
 import selectors
@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from chaos.network.connection import Connection
+from chaos.network.connection import LinkState, RelayedConnection
 from chaos.network.conversation import Counters
 from chaos.network.rules import ArmedRule, Rule
 from chaos.ports import LOOPBACK
@@ -53,7 +53,7 @@ class Relay:
             self._thread.join(CALL_TIMEOUT_S)
 
     def call(self, work: Callable[[], Result]) -> Result:
-        """Do something on the relay's own thread, where nothing changes meanwhile; its result."""
+        """The result of `work`, done on the relay's own thread, where nothing changes meanwhile."""
         done: Future[Result] = Future()
 
         def do() -> None:
@@ -102,92 +102,69 @@ class Relay:
 
 
 class Link:
-    """The way of one process to the broker: what connects to `address` is relayed, counted, and subject to the rules armed.
+    """The link of one process to the broker: connections to `address` are relayed, counted, and subject to the rules armed.
 
     The side door is for the lab's own round trips: the same way, frozen with it, but neither counted nor subject to rules.
     """
 
     def __init__(self, relay: Relay, name: str, upstream: tuple[str, int], port: int, side_port: int) -> None:
         self.name = name
-        self.upstream = upstream
         self.address = (LOOPBACK, port)
         self.side_door = (LOOPBACK, side_port)
-        self.armed: ArmedRule | None = None
-        self.counted = Counters()
-        self.is_frozen = False
         self._relay = relay
-        self._connections: set[Connection] = set()
+        self._state = LinkState(upstream)
         self._listeners = [_listen(self.address), _listen(self.side_door)]
         for listener, counts in zip(self._listeners, (True, False), strict=True):
             relay.watch(listener, selectors.EVENT_READ, self._accepts(listener, counts))
 
     def counters(self) -> Counters:
-        """What has passed by now."""
-        return self._relay.call(lambda: replace(self.counted))
+        """The traffic so far."""
+        return self._relay.call(lambda: replace(self._state.counted))
 
     def arm(self, rule: Rule) -> ArmedRule:
-        """Have a rule wait for its moment, counting from now; it takes the place of one that has not fired."""
+        """Have a rule wait for its operation, counted from now. Several may be armed; each counts by itself."""
         armed = ArmedRule(rule)
-
-        def put() -> None:
-            self.armed = armed
-
-        self._relay.call(put)
+        self._relay.call(lambda: self._state.armed.append(armed))
         return armed
 
     def disarm(self, armed: ArmedRule) -> None:
         """Have a rule wait no longer. Idempotent."""
 
         def take() -> None:
-            if self.armed is armed:
-                self.armed = None
+            if armed in self._state.armed:
+                self._state.armed.remove(armed)
 
         self._relay.call(take)
 
-    def thaw(self) -> int:
-        """End a freeze: cut what was frozen (what it held back is gone), let new connections through; how many were cut."""
-        return self._relay.call(self._thaw)
+    def thaw(self, armed: ArmedRule) -> int:
+        """End the freeze of one rule: cut what was frozen (what it held back is lost), let new connections through; how many were cut.
+
+        While another rule keeps the link frozen, nothing is cut.
+        """
+        return self._relay.call(lambda: self._state.thaw(armed))
 
     def close(self) -> None:
         """Cut every connection and stop listening. Idempotent."""
         self._relay.call(self.shut)
 
-    def freeze(self) -> None:
-        """Nothing passes any more, on no connection, open or new. On the relay's thread only."""
-        self.is_frozen = True
-        for connection in self._connections:
-            connection.update()
-
-    def forget(self, connection: Connection) -> None:
-        """A connection is over. On the relay's thread only."""
-        self._connections.discard(connection)
-
     def shut(self) -> None:
-        """As `close`, on the relay's thread only."""
+        """`close`, for callers on the relay's thread."""
         for listener in self._listeners:
             self._relay.watch(listener, 0, _nothing)
             listener.close()
         self._listeners.clear()
-        for connection in list(self._connections):
+        for connection in list(self._state.connections):
             connection.cut()
-
-    def _thaw(self) -> int:
-        frozen = list(self._connections) if self.is_frozen else []
-        self.is_frozen = False
-        for connection in frozen:
-            connection.cut()
-        return len(frozen)
 
     def _accepts(self, listener: socket.socket, counts: bool) -> Ready:
         def accept(_: int) -> None:
-            with suppress(
-                OSError
-            ):  # the client has gone again, or we are out of descriptors: its connection is refused, as it would be
+            # The client is gone again, or the lab is out of descriptors: then its connection is refused.
+            with suppress(OSError):
                 client, _address = listener.accept()
                 if counts:
-                    self.counted.connections += 1
-                connection = Connection(self, self._relay.watch, client, counts=counts)
-                self._connections.add(connection)
+                    self._state.counted.connections += 1
+                connection = RelayedConnection(self._state, self._relay.watch, client, counts=counts)
+                self._state.connections.add(connection)
                 connection.start()
 
         return accept

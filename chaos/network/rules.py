@@ -1,12 +1,18 @@
-"""What a relay can be told to do to one connection: rules as frozen data. A rule fires once, and says what it did."""
+"""Rules of the relay, as frozen data: an operation to wait for, and what to do then. A rule fires once, and keeps the evidence."""
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from chaos.injection import Evidence, Message
+from chaos.network.conversation import AckSent, Published
 
 
 @dataclass(frozen=True, slots=True)
 class SwallowNthAck:
     """Do not pass on the `nth` basic.ack that a client sends from now on, then cut its connection."""
+
+    counts: ClassVar[type] = AckSent
 
     nth: int
 
@@ -14,6 +20,8 @@ class SwallowNthAck:
 @dataclass(frozen=True, slots=True)
 class FreezeAtNthPublish:
     """Pass on the `nth` basic.publish that a client sends from now on, and after it nothing in either direction."""
+
+    counts: ClassVar[type] = Published
 
     nth: int
 
@@ -25,8 +33,8 @@ Rule = SwallowNthAck | FreezeAtNthPublish
 class Firing:
     """What a rule did when it fired.
 
-    `tag`: the delivery tag of the ack, or the publish's number in its channel. `bodies`: how the messages begin that it
-    was about (300 characters at most each; several for an ack of many). `in_confirm_mode`: of the channel, at a publish.
+    `tag`: the delivery tag of the ack, or the number of the publish in its channel. `messages`: those that it was about (several for
+    an ack of many). `in_confirm_mode`: of the channel, at a publish. `at_ns`: on the monotonic clock.
     """
 
     rule: Rule
@@ -34,20 +42,29 @@ class Firing:
     tag: int
     multiple: bool = False
     in_confirm_mode: bool = False
-    bodies: tuple[str, ...] = ()
+    messages: tuple[Message, ...] = ()
+    at_ns: int = field(default=0, compare=False)
 
-    def __str__(self) -> str:
+    def evidence(self) -> Evidence:
+        """For an injector: in words, which quote no message, and with the messages."""
+        return Evidence(self._words(), self.messages, self.at_ns)
+
+    def _words(self) -> str:
         if isinstance(self.rule, SwallowNthAck):
-            what = f"basic.ack {self.rule.nth} (delivery tag {self.tag}{' and below' if self.multiple else ''}) did not pass"
-            what += ", its connection was cut"
+            below = " and below" if self.multiple else ""
+            happened = (
+                f"basic.ack {self.rule.nth} (delivery tag {self.tag}{below}) did not pass, its connection was cut"
+            )
         else:
-            what = f"basic.publish {self.rule.nth} (number {self.tag} of its channel) passed, nothing after it"
-            what += "; its confirm is kept back" if self.in_confirm_mode else "; its channel is not in confirm mode"
-        return f"{what}; channel {self.channel}; message: {' | '.join(self.bodies) or 'unknown'}"
+            happened = f"basic.publish {self.rule.nth} (number {self.tag} of its channel) passed, nothing after it"
+            happened += "; its confirm is kept back" if self.in_confirm_mode else "; its channel is not in confirm mode"
+        cut = sum(message.is_cut for message in self.messages)
+        known = f"{len(self.messages) or 'no'} messages known" if len(self.messages) != 1 else "1 message"
+        return f"{happened}; channel {self.channel}; {known}" + (f", {cut} of them not whole" if cut else "")
 
 
 class ArmedRule:
-    """A rule on a link, from when it is armed: counts what it waits for, and holds what it did. Fires at most once."""
+    """A rule on a link, from when it is armed: counts its operations, and keeps its firing. Fires at most once."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
@@ -61,17 +78,17 @@ class ArmedRule:
         return self._firing is not None
 
     def counts_to(self) -> bool:
-        """Count one more of what it waits for; whether this is the one."""
+        """Count one more operation; whether it is the one that the rule waits for."""
         self.seen += 1
         return self.seen == self.rule.nth and not self.is_spent
 
     def fire(self, firing: Firing) -> None:
-        """Note what it did."""
+        """Keep the firing, and wake the threads that wait for it."""
         assert self._firing is None, "a rule fires once"
         self._firing = firing
         self._fired.set()
 
     def await_firing(self, timeout_s: float) -> Firing | None:
-        """Block until it has fired; what it did, or None if it has not in time."""
+        """Block until it has fired; the firing, or None if there is none in time."""
         self._fired.wait(timeout_s)
         return self._firing

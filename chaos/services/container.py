@@ -6,24 +6,24 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from chaos.deadline import Deadline, wait
-from chaos.environment import Services
 from chaos.errors import ChaosError, ServiceUnavailable
 from chaos.ports import LOOPBACK, PortLease, is_free, is_refused
+from chaos.services.addresses import Services
 from chaos.services.docker_engine import Container, DockerEngine
-from chaos.services.server import START_TRIES
+from chaos.services.service import START_TRIES
 
 
 class ContainerService(ABC):
-    """See `OwnService`. The image is there already; the container, and the volumes that its image declares, hold the data.
+    """A service in a container. The image is there already; the container, and the volumes that its image declares, hold the data.
 
-    `lab`: begins the name of the container, so that it is seen whose it is.
+    `lab`: the beginning of the container's name, which shows to which lab it belongs.
     """
 
     name: ClassVar[str]
     inner_port: ClassVar[int]
     """Where the server listens, in its container."""
     command: ClassVar[Sequence[str]] = ()
-    """What the image's entry point is given: () for what it does by itself."""
+    """Arguments for the image's entry point; (): its default."""
 
     def __init__(self, engine: DockerEngine, image: str, lab: str, leases: PortLease) -> None:
         self.port = 0
@@ -42,15 +42,15 @@ class ContainerService(ABC):
 
     @abstractmethod
     def missing(self) -> str:
-        """What a full round trip still lacks, in words; nothing ("") when the service is well. Short, and without side effects."""
+        """The part of a full round trip that fails, in words; nothing ("") when the service is well. Short, without side effects."""
 
     @abstractmethod
     def version(self) -> str:
-        """As the server says itself."""
+        """As the server reports it."""
 
     @abstractmethod
     def provide(self, services: Services) -> Services:
-        """See `OwnService.provide`."""
+        """The services of a run with the address of this one, and its namespace made anew."""
 
     @property
     def data_ports(self) -> Sequence[int]:
@@ -64,7 +64,7 @@ class ContainerService(ABC):
         return self._container
 
     def start(self, deadline: Deadline) -> None:
-        """See `OwnService.start`."""
+        """Create and start the container, and wait until a round trip succeeds."""
         for tries_left in reversed(range(START_TRIES)):
             self.port = self._leases.claim()
             try:
@@ -73,17 +73,17 @@ class ContainerService(ABC):
             except ChaosError as error:
                 if tries_left == 0 or deadline.is_over() or is_free(self.port):
                     raise ServiceUnavailable(self.name, str(error)) from error
-                # Somebody who does not ask for a lease was faster: this port is his, and we take another.
+                # A program without a lease was faster and has this port: take another one.
         self.await_ready(deadline)
 
     def await_ready(self, deadline: Deadline) -> None:
-        """See `OwnService.await_ready`."""
+        """Wait until a round trip succeeds."""
         if problem := wait(self._missing_or_dead, deadline):
             words = self.container.log_tail()
             raise ServiceUnavailable(self.name, f"not ready after {deadline.timeout_s:g} s: {problem}", words)
 
     def kill(self) -> str:
-        """SIGKILL to the container; which, in words."""
+        """SIGKILL to the container; in words, what was killed."""
         self.container.kill()
         return f"{self.name}: killed container {self.container.name}"
 
@@ -96,7 +96,7 @@ class ContainerService(ABC):
         self.container.start()
 
     def damage(self) -> str:
-        """Nothing: what it has confirmed is in its files."""
+        """Nothing is lost: everything confirmed is in its files."""
         return ""
 
     def remove(self) -> None:

@@ -24,7 +24,7 @@ LAB_LABEL = "tasklab.lab"
 
 ANSWER_TIMEOUT_S = 60
 REMOVED = (404, 409)
-"""What the daemon answers when a container is gone, or when somebody else (another lab, clearing up) is removing it."""
+"""Status codes of the daemon: the container is gone, or another lab is removing it at this moment."""
 
 SDK = "pip install 'tasklab[containers]'"
 DAEMON = "install Docker, start it (systemctl start docker), or let this user reach it (usermod -aG docker USER)"
@@ -64,7 +64,7 @@ class Container:
             return bytes(self._container.logs(tail=lines_max)).decode(errors="replace").rstrip()
 
     def output_of(self, script: str) -> str:
-        """What a shell script prints in it."""
+        """The output of a shell script that runs in the container."""
         with _explained(f"nothing can be asked in container {self.name}"):
             return bytes(self._container.exec_run(["sh", "-c", script], stderr=False).output).decode(errors="replace")
 
@@ -88,7 +88,7 @@ class DockerEngine:
         self._lab = LabIdentity.own()
 
     def close(self) -> None:
-        """Hang up. Idempotent."""
+        """Close the connection. Idempotent."""
         self._client.client.close()
 
     def version(self) -> str:
@@ -97,7 +97,7 @@ class DockerEngine:
             return str(self._client.client.version()["Version"])
 
     def has_image(self, image: str) -> bool:
-        """Whether the daemon has it already."""
+        """Whether the image is on this machine already."""
         from docker.errors import ImageNotFound
 
         with _explained(f"the Docker daemon does not say whether it has the image {image}"):
@@ -108,7 +108,7 @@ class DockerEngine:
         return True
 
     def pull(self, image: str, deadline: Deadline) -> None:
-        """Bring an image from its registry."""
+        """Pull an image from its registry."""
         repository, tag = _split(image)
         trouble = f"the image {image} is not on this machine, and cannot be pulled"
         with _explained(trouble):
@@ -127,7 +127,7 @@ class DockerEngine:
         environment: Mapping[str, str],
         ports: Mapping[int, int],
     ) -> Container:
-        """A container of an image that is there, not yet started. `ports`: its own to loopback ports of this machine."""
+        """A container of an image that is on this machine, not yet started. `ports`: its own to loopback ports of this machine."""
         with _explained(f"no container of the image {image} can be created"):
             made = self._client.create(
                 image,
@@ -164,7 +164,7 @@ def connect() -> DockerEngine:
     """A connection to the daemon of this machine.
 
     Raises:
-        ChaosError: the package is not installed, or no daemon of this machine answers; says what to do.
+        ChaosError: the package is not installed, or no daemon of this machine answers; the message names the remedy.
     """
     try:
         from testcontainers.core.docker_client import DockerClient
@@ -181,7 +181,7 @@ def connect() -> DockerEngine:
 
 
 def _split(image: str) -> tuple[str, str | None]:
-    """Repository and tag as the SDK wants them: without a tag it would pull all that there are."""
+    """Repository and tag, as the SDK takes them: without a tag it would pull all tags of the image."""
     if "@" in image:
         return image, None
     repository, colon, tag = image.rpartition(":")
@@ -190,7 +190,7 @@ def _split(image: str) -> tuple[str, str | None]:
 
 @contextmanager
 def _explained(trouble: str, remedy: str = "") -> Iterator[None]:
-    """What the SDK raises, and its HTTP client, in one sentence of our own."""
+    """Turn the errors of the SDK and of its HTTP client into one sentence."""
     from docker.errors import DockerException
 
     try:

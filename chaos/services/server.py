@@ -1,4 +1,4 @@
-"""What the servers of a lab have in common: starting on ports of their own, dying, starting again, and saying what is missing."""
+"""The base of servers that the lab runs: start on ports of their own, be killed, start again, report what is missing."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import ServiceUnavailable, WardenLost
-from chaos.hosting.warden_client import Ward, Warden
+from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease, is_free, is_refused
+from chaos.services.service import START_TRIES
 
-START_TRIES = 3
 KILL_TIMEOUT_S = 10.0
 ROUND_TRIP_TIMEOUT_S = 2.0
 """For one round trip to a server on this machine; a wait asks again until its own deadline."""
@@ -22,7 +22,7 @@ class Server(ABC):
     name: ClassVar[str]
     ports_needed: ClassVar[int]
 
-    def __init__(self, warden: Warden, directory: Path, leases: PortLease) -> None:
+    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
         self.directory = directory / self.name
         self.ports: tuple[int, ...] = ()
         self._warden = warden
@@ -38,26 +38,26 @@ class Server(ABC):
 
     @property
     @abstractmethod
-    def wards(self) -> Sequence[Ward]:
+    def children(self) -> Sequence[ChildProcess]:
         """The processes that have to run for the service to be well."""
 
     @property
     @abstractmethod
-    def data_wards(self) -> Sequence[Ward]:
-        """Those that hold the data: `kill` kills these."""
+    def data_children(self) -> Sequence[ChildProcess]:
+        """The processes that hold the data: `kill` kills these."""
 
     @property
     @abstractmethod
     def data_ports(self) -> Sequence[int]:
-        """Where those listen."""
+        """The ports of these processes."""
 
     @abstractmethod
     def missing(self) -> str:
-        """What a full round trip still lacks, in words; nothing ("") when the service is well. Short, and without side effects."""
+        """The part of a full round trip that fails, in words; nothing ("") when the service is well. Short, without side effects."""
 
     @abstractmethod
     def version(self) -> str:
-        """As the server says itself."""
+        """As the server reports it."""
 
     def start(self, deadline: Deadline) -> None:
         """Start it and wait until a round trip succeeds.
@@ -77,22 +77,24 @@ class Server(ABC):
                 self.kill_all()
                 if tries_left == 0 or deadline.is_over() or all(is_free(port) for port in self.ports):
                     raise
-                # Somebody who does not ask for a lease was faster: these ports are his, and we take others.
+                # A program without a lease was faster and has these ports: take others.
 
     def await_ready(self, deadline: Deadline) -> None:
         """Wait until a round trip succeeds.
 
         Raises:
-            ServiceUnavailable: one of its processes ended, or the time is over; says what was missing, and the last words of its log.
+            ServiceUnavailable: one of its processes ended, or the time is over; the message says what is missing, with the end of its log.
         """
         problem = wait(self._missing_or_dead, deadline)
         if problem:
-            words = "\n".join(f"[{ward.name}] {line}" for ward in self.wards for line in ward.log_tail(8).splitlines())
+            words = "\n".join(
+                f"[{child.name}] {line}" for child in self.children for line in child.log_tail(8).splitlines()
+            )
             raise ServiceUnavailable(self.name, f"not ready after {deadline.timeout_s:g} s: {problem}", words)
 
     def kill(self) -> str:
-        """SIGKILL to the processes that hold the data, and all their descendants; what was killed, in words."""
-        pids = [pid for ward in self.data_wards for pid in ward.kill_tree(KILL_TIMEOUT_S)]
+        """SIGKILL to the processes that hold the data, and all their descendants; in words, what was killed."""
+        pids = [pid for child in self.data_children for pid in child.kill_tree(KILL_TIMEOUT_S)]
         return f"{self.name}: killed {len(pids)} processes ({', '.join(map(str, pids))})"
 
     def respawn(self) -> None:
@@ -100,25 +102,25 @@ class Server(ABC):
         self._spawn()
 
     def damage(self) -> str:
-        """What the last `kill` has cost that no restart brings back, in words; nothing ("") for servers that keep what they promised."""
+        """What was lost by the last `kill` although the server had confirmed it, in words; nothing (""): nothing."""
         return ""
 
     def is_gone(self) -> bool:
         """Whether the processes that hold the data have ended and connections to them are refused."""
-        ended = all(ward.exit_code is not None for ward in self.data_wards)
+        ended = all(child.exit_code is not None for child in self.data_children)
         return ended and all(is_refused(LOOPBACK, port) for port in self.data_ports)
 
     def kill_all(self) -> None:
         """SIGKILL to everything of it."""
-        for ward in self.wards:
-            ward.kill_tree(KILL_TIMEOUT_S)
+        for child in self.children:
+            child.kill_tree(KILL_TIMEOUT_S)
 
     def _missing_or_dead(self) -> str:
         if self._warden.is_lost:
             raise WardenLost
-        for ward in self.wards:
-            if ward.exit_code is not None:
+        for child in self.children:
+            if child.exit_code is not None:
                 raise ServiceUnavailable(
-                    self.name, f"{ward.name} ended with exit code {ward.exit_code}", ward.log_tail()
+                    self.name, f"{child.name} ended with exit code {child.exit_code}", child.log_tail()
                 )
         return self.missing()

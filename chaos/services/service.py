@@ -1,10 +1,13 @@
-"""A service of the lab's own, run as processes or in a container: what an environment, and a kill, need of it."""
+"""A service of the lab's own, in processes or in a container: the Protocol that environments and injectors use."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 from chaos.deadline import Deadline
-from chaos.environment import Services
+from chaos.services.addresses import Services
+
+START_TRIES = 3
+"""How often a start is tried again on other ports, when a program without a lease took one."""
 
 
 class OwnService(Protocol):
@@ -29,17 +32,17 @@ class OwnService(Protocol):
         """Wait until a round trip succeeds.
 
         Raises:
-            ServiceUnavailable: it ended, or the time is over; says what was missing, and the last words of its log.
+            ServiceUnavailable: it ended, or the time is over; the message says what is missing, with the end of its log.
         """
 
     def provide(self, services: Services) -> Services:
-        """The services of a run with this one's address, and with what it needs for a fresh namespace."""
+        """The services of a run with the address of this one, its namespace made anew and empty."""
 
     def version(self) -> str:
-        """As the server says itself."""
+        """As the server reports it."""
 
     def kill(self) -> str:
-        """SIGKILL to all that holds its data; what was killed, in words."""
+        """SIGKILL to everything that holds its data; in words, what was killed."""
 
     def is_gone(self) -> bool:
         """Whether what held the data has ended and connections are refused."""
@@ -48,4 +51,4 @@ class OwnService(Protocol):
         """Start again what `kill` has killed, on the same ports and data; does not wait."""
 
     def damage(self) -> str:
-        """What the last `kill` has cost that no restart brings back, in words; nothing ("") for servers that keep what they promised."""
+        """What was lost by the last `kill` although the server had confirmed it, in words; nothing (""): nothing."""

@@ -1,4 +1,4 @@
-"""Redis as few atomic operations: a primary, a replica that follows after a while, and a failover that loses what had not got there."""
+"""Redis as a few atomic operations: a primary, a replica that lags behind, and a failover that loses the writes in between."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ class CacheServer(Service):
         self._write(key, _Entry(value, expires_ns))
 
     def delete(self, key: str) -> None:
-        """Have it gone."""
+        """Delete it."""
         self._write(key, None)
 
     def ms_to_window_end(self, window_ms: int) -> int:
@@ -57,13 +57,13 @@ class CacheServer(Service):
         return window_ms - now_ms % window_ms
 
     def fail_over(self) -> None:
-        """The replica takes over, with what had reached it when the primary died."""
+        """The replica takes over, with the writes that had reached it when the primary died."""
         self._replicate()
         self._entries = dict(self._replica)
         self._under_way.clear()
 
     def kill(self) -> None:
-        """What had not reached the replica by now never will."""
+        """Writes that have not reached the replica by now are lost to it."""
         super().kill()
         self._replicate()
         self._under_way.clear()
@@ -91,8 +91,8 @@ class CacheServer(Service):
                 self._replica[key] = entry
 
 
-class CacheWords(Protocol):
-    """What a system calls the cache's failure."""
+class CacheErrorFactory(Protocol):
+    """Makes the error of a system for a failure of the cache."""
 
     def cache_unavailable(self, why: str) -> Exception:
         """Redis did not answer; whether it acted is unknown."""
@@ -101,10 +101,10 @@ class CacheWords(Protocol):
 class SimulatedCache:
     """The port: each named operation is one round trip, and atomic."""
 
-    def __init__(self, server: CacheServer, line: Line, words: CacheWords, *, patience_ns: int) -> None:
+    def __init__(self, server: CacheServer, line: Line, errors: CacheErrorFactory, *, patience_ns: int) -> None:
         self._server = server
         self._line = line
-        self._words = words
+        self._errors = errors
         self._patience_ns = patience_ns
 
     def write_progress(self, task_id: str, fields: Mapping[str, str | int], *, expiry_s: float) -> None:
@@ -133,7 +133,7 @@ class SimulatedCache:
         return self._ask("acquire lock", act)
 
     def renew_lock(self, name: str, owner: str, *, ttl_s: float) -> bool:
-        """Hold it for another while, if it is still the owner's."""
+        """Extend it, if the owner still has it."""
         server = self._server
 
         def act() -> bool:
@@ -145,7 +145,7 @@ class SimulatedCache:
         return self._ask("renew lock", act)
 
     def release_lock(self, name: str, owner: str) -> bool:
-        """Give it up, if it is still the owner's."""
+        """Release it, if the owner still has it."""
         server = self._server
 
         def act() -> bool:
@@ -157,7 +157,7 @@ class SimulatedCache:
         return self._ask("release lock", act)
 
     def delete_lock(self, name: str) -> None:
-        """A bare DEL, whoever owns it: what careful systems never do."""
+        """A bare DEL, without a look at the owner: careful systems never do that."""
         self._ask("delete lock", lambda: self._server.delete(f"lock:{name}"))
 
     def count_in_window(self, limit: str, subject: str, *, n_max: int, window_s: float) -> float | None:
@@ -184,7 +184,7 @@ class SimulatedCache:
         try:
             return self._line.ask(what, act, patience_ns=self._patience_ns)
         except LineCut as cut:
-            raise self._words.cache_unavailable(cut.how) from cut
+            raise self._errors.cache_unavailable(cut.how) from cut
 
 
 def _ms(seconds: float) -> int:

@@ -1,4 +1,4 @@
-"""A simulated world: three services, processes on fibers, and the lines between them. What is in it is decided by what it is given."""
+"""A simulated world: three services, processes on fibers, and the lines between them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,10 +8,10 @@ from typing import Protocol, TypeVar
 from sqlalchemy import Engine
 
 from chaos.simulation.broker.broker import BrokerServer
-from chaos.simulation.broker.client import BrokerWords, SimulatedBroker
-from chaos.simulation.cache import CacheServer, CacheWords, SimulatedCache
+from chaos.simulation.broker.client import BrokerErrorFactory, SimulatedBroker
+from chaos.simulation.cache import CacheErrorFactory, CacheServer, SimulatedCache
 from chaos.simulation.database.database import DatabaseServer
-from chaos.simulation.database.driver import Connection
+from chaos.simulation.database.driver import DatabaseConnection
 from chaos.simulation.database.pool import simulated_engine
 from chaos.simulation.database.statements import Tables
 from chaos.simulation.kernel.clock import EPOCH_NS, NeverStops, SimulatedClock, Skew, ns
@@ -19,23 +19,23 @@ from chaos.simulation.kernel.entropy import SimulatedEntropy
 from chaos.simulation.kernel.scheduler import Fiber, Life, Scheduler, Waiters
 from chaos.simulation.kernel.trace import Trace
 from chaos.simulation.network.delays import Delays
-from chaos.simulation.network.mishaps import Cut, Mishap
-from chaos.simulation.network.network import Line, LineCut, Network, Service, Strike
+from chaos.simulation.network.failpoints import CallFault, Cut
+from chaos.simulation.network.network import Apply, Line, LineCut, Network, Service
 
 T = TypeVar("T")
 
-_NONE: Mapping[int, Mishap] = {}
+_NONE: Mapping[int, CallFault] = {}
 
 Loop = tuple[str, Callable[[], object]]
 
 
-class Words(BrokerWords, CacheWords, Protocol):
-    """The errors and answers of the system under test, which its plug-in knows and this package does not."""
+class ErrorFactory(BrokerErrorFactory, CacheErrorFactory, Protocol):
+    """Makes the errors and answers of the system under test; its plug-in provides it, because this package knows no system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long a system waits: for an answer, and for a connection of its pool."""
+    """The time-outs and the pool size of a system."""
 
     io_timeout_s: float
     pool_size: int
@@ -43,8 +43,8 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Seams:
-    """What one incarnation of a process is given of the world, in place of drivers, threads and clocks."""
+class Ports:
+    """The ports of one incarnation of a process to the world, in place of drivers, threads and clocks."""
 
     name: str
     clock: SimulatedClock
@@ -57,11 +57,11 @@ class Seams:
 
 @dataclass(frozen=True, slots=True)
 class ProcessPlan:
-    """A process to be: `enter` makes of its seams the loops that run in it, each in a fiber, and the object that answers requests."""
+    """A process to start: `enter` takes its ports and returns its loops, each for a fiber, and the object that answers requests."""
 
     name: str
     role: str
-    enter: Callable[[Seams], tuple[Sequence[Loop], object]]
+    enter: Callable[[Ports], tuple[Sequence[Loop], object]]
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +75,7 @@ class SimulatedProcess:
     life: Life | None = None
     server: object = None
     broker: SimulatedBroker | None = None
-    connections: list[Connection] = field(default_factory=list)
+    connections: list[DatabaseConnection] = field(default_factory=list)
     requests: list[Waiters] = field(default_factory=list)
 
     @property
@@ -88,32 +88,32 @@ class SimulatedProcess:
         return self.life is not None and self.life.alive
 
     def is_paused(self) -> bool:
-        """Whether it stands still."""
+        """Whether its fibers stand still."""
         return self.life is not None and self.life.paused
 
 
 class World:
-    """Everything that there is. Make it, `add` and `start` processes, `spawn` what the lab does, `run`, and `close` it.
+    """Make it, `add` and `start` processes, `spawn` fibers of the lab, `run` it, and `close` it.
 
-    `strike` carries out a mishap of a call; `when_gone` is told of a process that ended by itself, and why.
+    `apply` carries out the call fault of a call; `when_gone` is called with a process that ended by itself, and why.
     """
 
     def __init__(
         self,
         seed: str,
         tables: Tables,
-        words: Words,
+        errors: ErrorFactory,
         bounds: Bounds,
         delays: Delays,
         *,
-        mishaps: Mapping[str, Mapping[int, Mishap]],
-        strike: Strike,
+        call_faults: Mapping[str, Mapping[int, CallFault]],
+        apply: Apply,
         when_gone: Callable[[SimulatedProcess, str], None],
     ) -> None:
         self.seed = seed
         self.scheduler = Scheduler()
         self.trace = Trace()
-        self.network = Network(self.scheduler, delays, self.trace, strike, mishaps)
+        self.network = Network(self.scheduler, delays, self.trace, apply, call_faults)
         lag = Random(f"{seed}/lag")
         self.database = DatabaseServer(
             self.scheduler, tables, epoch_us=EPOCH_NS // 1000, lock_wait_ns=ns(bounds.lock_wait_s)
@@ -125,14 +125,14 @@ class World:
             service.name: service for service in (self.database, self.broker, self.cache, self.outside)
         }
         self.processes: dict[str, SimulatedProcess] = {}
-        self._words = words
+        self._errors = errors
         self._bounds = bounds
         self.when_gone = when_gone
         self._lab = self.scheduler.live(Life("lab", _raise))
 
     @property
     def now_ns(self) -> int:
-        """Since the world began."""
+        """Nanoseconds since the world began."""
         return self.scheduler.now_ns
 
     def add(self, plan: ProcessPlan, skew: Skew) -> SimulatedProcess:
@@ -142,22 +142,22 @@ class World:
         return process
 
     def start(self, process: SimulatedProcess) -> None:
-        """Its next incarnation begins."""
+        """Start its next incarnation."""
         assert not process.is_alive(), "a process is started once it is not there"
         process.incarnation += 1
         name = process.name if process.incarnation == 1 else f"{process.name}.{process.incarnation}"
         life = process.life = self.scheduler.live(Life(name, lambda _, error: self._break(process, error)))
-        seams = self._seams(process, name)
+        ports = self._ports(process, name)
 
         def enter() -> None:
-            loops, process.server = process.plan.enter(seams)
+            loops, process.server = process.plan.enter(ports)
             for loop, run in loops:
                 self.scheduler.spawn(f"{name}/{loop}", life, run)
 
         self.scheduler.spawn(f"{name}/main", life, enter)
 
     def kill(self, process: SimulatedProcess) -> None:
-        """kill -9: it does nothing any more; what it sent before is under way, and its connections are closed by the kernel."""
+        """kill -9: its fibers end, messages that it sent before are still under way, and the kernel closes its connections."""
         assert process.life is not None, "it was started"
         self.scheduler.kill(process.life)
         process.server = None
@@ -184,22 +184,22 @@ class World:
         return next((process for process in self.processes.values() if process.life is fiber.life), None)
 
     def spawn(self, name: str, target: Callable[[], object]) -> Fiber:
-        """Something that the lab does, in a fiber of its own."""
+        """A new fiber of the lab."""
         return self.scheduler.spawn(name, self._lab, target)
 
     def request(self, process: SimulatedProcess, what: str, serve: Callable[[object], T], *, timeout_s: float) -> T:
         """Ask a process over the network; the calling fiber, a client's, waits for the answer.
 
         Raises:
-            LineCut: no answer: `refused` where nobody listens, else it may have been taken.
+            LineCut: no answer: `refused` if no process listens, else the request may have taken effect.
         """
         scheduler = self.scheduler
         fiber = scheduler.check_alive()
         fiber.calls += 1
-        mishap = self.network.mishaps.get(fiber.name, _NONE).get(fiber.calls)
-        cut = mishap.side if isinstance(mishap, Cut) else ""
-        if mishap is not None and cut:
-            self.network.strike(fiber, process.name, what, mishap)
+        call_fault = self.network.call_faults.get(fiber.name, _NONE).get(fiber.calls)
+        cut = call_fault.side if isinstance(call_fault, Cut) else ""
+        if call_fault is not None and cut:
+            self.network.apply(fiber, process.name, what, call_fault)
         scheduler.rest(self.network.delays.leg_ns(fiber, 0))
         if cut == "before":
             raise LineCut("unsent")
@@ -223,28 +223,28 @@ class World:
         scheduler.rest(self.network.delays.leg_ns(fiber, 1))
         return answer[0]
 
-    def _seams(self, process: SimulatedProcess, name: str) -> Seams:
+    def _ports(self, process: SimulatedProcess, name: str) -> Ports:
         scheduler, patience_ns = self.scheduler, ns(self._bounds.io_timeout_s)
         clock = SimulatedClock(scheduler, process.skew)
 
-        def connect() -> Connection:
-            connection = Connection(self.database, process.lines["mysql"], patience_ns=patience_ns)
+        def connect() -> DatabaseConnection:
+            connection = DatabaseConnection(self.database, process.lines["mysql"], patience_ns=patience_ns)
             process.connections.append(connection)
             return connection
 
-        process.broker = SimulatedBroker(self.broker, process.lines["rabbitmq"], self._words, patience_ns=patience_ns)
-        return Seams(
+        process.broker = SimulatedBroker(self.broker, process.lines["rabbitmq"], self._errors, patience_ns=patience_ns)
+        return Ports(
             name=process.name,
             clock=clock,
             entropy=SimulatedEntropy(f"{self.seed}/{name}", clock.wall_ns),
             stop=NeverStops(clock),
             engine=simulated_engine(scheduler, connect, pool_size=self._bounds.pool_size, pool_timeout_ns=patience_ns),
             broker=process.broker,
-            cache=SimulatedCache(self.cache, process.lines["redis"], self._words, patience_ns=patience_ns),
+            cache=SimulatedCache(self.cache, process.lines["redis"], self._errors, patience_ns=patience_ns),
         )
 
     def _break(self, process: SimulatedProcess, error: Exception) -> None:
-        """Half a process helps nobody: it ends as a whole."""
+        """A process whose fiber broke ends as a whole."""
         self.kill(process)
         self.when_gone(process, f"{type(error).__name__}: {error}"[:200])
 

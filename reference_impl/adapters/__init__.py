@@ -1,1 +1,1 @@
-"""The real world behind the ports: the only importers of drivers, time, random and threading."""
+"""Real implementations of the ports. No other module imports drivers, time, random or threading."""

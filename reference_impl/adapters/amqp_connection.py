@@ -1,7 +1,7 @@
-"""A connection to RabbitMQ and the thread that drives it, so that long handlers miss no heartbeat; channels on which one can wait.
+"""A connection to RabbitMQ, driven by its own thread so that long handlers miss no heartbeat, and channels with blocking calls.
 
-pika calls back on the driving thread alone. Whoever waits for an answer waits for a bounded time, and is woken at once when the
-answer cannot come any more, because its channel or the connection is gone.
+pika calls back only on the driving thread. A thread that waits for an answer does so with a time-out, and is woken at once when its
+channel or the connection is lost.
 """
 
 import contextlib
@@ -18,32 +18,32 @@ from pika.channel import Channel
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable
 
 HEARTBEAT_S = 10
-"""The broker ends a connection after two missed ones; pika notices a silent broker as late."""
-WHY_CHARACTERS_MAX = 200
+"""The broker closes a connection after two missed heartbeats; pika detects a silent broker after the same time."""
+REASON_CHARACTERS_MAX = 200
 
 
-class Answers:
-    """Futures that one thread waits for and the driving thread settles; all fail together when no answer can come any more."""
+class PendingAnswers:
+    """Futures that callers wait for and the driving thread completes; all fail together when the channel or connection ends."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._awaited: set[Future[Any]] = set()
-        self._gone: str | None = None
+        self._ended_by: str | None = None
 
     def check(self) -> None:
-        """Nothing, while answers may come.
+        """Raise if no answer can arrive any more.
 
         Raises:
-            BrokerConnectionLost: none will.
+            BrokerConnectionLost: the channel or connection has ended.
         """
-        if self._gone is not None:
-            raise BrokerConnectionLost(self._gone)
+        if self._ended_by is not None:
+            raise BrokerConnectionLost(self._ended_by)
 
     def expect(self) -> Future[Any]:
-        """A future that the driving thread will settle.
+        """A new future for the driving thread to complete.
 
         Raises:
-            BrokerConnectionLost: it will not.
+            BrokerConnectionLost: the channel or connection has ended.
         """
         answer: Future[Any] = Future()
         with self._lock:
@@ -52,10 +52,10 @@ class Answers:
         return answer
 
     def wait(self, answer: Future[Any], timeout_s: float) -> Any:
-        """What the future comes to.
+        """Wait for the future and return its result.
 
         Raises:
-            BrokerConnectionLost: there is no answer, or none in time.
+            BrokerConnectionLost: the channel or connection ended, or no answer arrived in time.
         """
         try:
             return answer.result(timeout_s)
@@ -66,19 +66,19 @@ class Answers:
                 self._awaited.discard(answer)
 
     def end(self, why: str) -> bool:
-        """Whether this call ended it: no answer will come any more, and whoever waits is told why."""
+        """Fail all pending and future answers with this reason; False: they had already been ended."""
         with self._lock:
-            if self._gone is not None:
+            if self._ended_by is not None:
                 return False
-            self._gone = why[:WHY_CHARACTERS_MAX]
+            self._ended_by = why[:REASON_CHARACTERS_MAX]
             awaited = list(self._awaited)
         for answer in awaited:
-            fail(answer, self._gone)
+            fail(answer, self._ended_by)
         return True
 
 
 class AmqpConnection:
-    """An open connection; never reopened: whoever finds it broken makes another."""
+    """An open connection. It is never reopened: after a loss the owner creates a new one."""
 
     def __init__(self, parameters: pika.URLParameters, name: str, *, io_timeout_s: float) -> None:
         """Connect.
@@ -87,8 +87,8 @@ class AmqpConnection:
             BrokerUnavailable: the broker refused, or did not answer within `io_timeout_s`.
         """
         self.io_timeout_s = io_timeout_s
-        self._answers = Answers()
-        self._channels: set[AmqpChannel] = set()  # of the driving thread alone
+        self._answers = PendingAnswers()
+        self._channels: set[AmqpChannel] = set()  # used only by the driving thread
         opened = self._answers.expect()
         self._connection = pika.SelectConnection(
             parameters,
@@ -106,7 +106,7 @@ class AmqpConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has not been lost, as far as is known."""
+        """Whether no loss of the connection has been detected."""
         try:
             self._answers.check()
         except BrokerConnectionLost:
@@ -114,41 +114,41 @@ class AmqpConnection:
         return True
 
     def submit(self, action: Callable[[], object]) -> None:
-        """Have the driving thread do it; nobody waits for it.
+        """Run the action on the driving thread, without waiting.
 
         Raises:
-            BrokerConnectionLost: there is no connection any more.
+            BrokerConnectionLost: the connection is lost.
         """
         self._answers.check()
 
         def guarded() -> None:
-            # A channel or connection that closed in the meantime: its own callback tells whoever uses it.
+            # If the channel or connection has closed meanwhile, its own close callback informs the waiting threads.
             with contextlib.suppress(pika.exceptions.AMQPError):
                 action()
 
         self._connection.ioloop.add_callback_threadsafe(guarded)
 
     def open_on_thread(self, channel: "AmqpChannel", on_open: Callable[[Channel], None]) -> Channel:
-        """On the driving thread only: begin to open a channel that shares this connection's end."""
+        """Driving thread only: start opening a channel, which ends together with this connection."""
         opening: Channel = self._connection.channel(on_open_callback=on_open)
         self._channels.add(channel)
         opening.add_on_close_callback(lambda _, reason: self._close_one(channel, reason))
         return opening
 
     def close(self) -> None:
-        """End the connection after what was submitted before, also one that is still opening. Never raises, never waits for long."""
+        """Close the connection after all submitted actions, even if it is still opening. Never raises; waits at most 2 × `io_timeout_s`."""
         with contextlib.suppress(BrokerConnectionLost):
             self.submit(self._close_on_thread)
         self._thread.join(self.io_timeout_s)
         if self._thread.is_alive():
-            self.abandon("the broker did not take leave in time")
+            self.abandon("the broker did not answer the close request in time")
             self._thread.join(self.io_timeout_s)
 
     def abandon(self, why: str) -> None:
-        """End the connection without a word to the broker. Never raises, never waits."""
+        """Drop the connection without telling the broker. Never raises, never waits."""
         error = pika.exceptions.AMQPHeartbeatTimeout(why)
         with contextlib.suppress(BrokerConnectionLost):
-            # What pika's own heartbeat does about a silent peer; there is no public way that does not wait for an answer.
+            # pika's heartbeat checker does the same to a silent peer; every public method waits for an answer.
             self.submit(lambda: self._connection._terminate_stream(error))
 
     def _close_on_thread(self) -> None:
@@ -163,13 +163,13 @@ class AmqpConnection:
         loop = self._connection.ioloop
         try:
             loop.start()
-        except BaseException as error:  # noqa: BLE001 — pika's loop broke: to everybody who waits that is a lost connection
+        except BaseException as error:  # noqa: BLE001 — pika's loop failed: for all waiting threads the connection is lost
             self._lose(error)
-            with contextlib.suppress(Exception):  # no more than its sockets is at stake
+            with contextlib.suppress(Exception):  # only its sockets may leak
                 self._connection._terminate_stream(error)
                 loop.start()
         finally:
-            loop.close()  # its descriptors: a broker that is down for hours must not use up ours
+            loop.close()  # frees its descriptors: a long outage of the broker must not exhaust them
 
     def _end(self, error: BaseException) -> None:
         self._lose(error)
@@ -183,17 +183,17 @@ class AmqpConnection:
 
 
 class AmqpChannel:
-    """A channel of a connection. `on_end` is called on the driving thread, once, when it is no good any more, for whatever reason."""
+    """A channel of a connection. `on_end` is called once, on the driving thread, when the channel ends for any reason."""
 
     def __init__(self, connection: AmqpConnection, *, on_end: Callable[[], None] = lambda: None) -> None:
-        """Open it.
+        """Open the channel.
 
         Raises:
-            BrokerConnectionLost: the connection is gone; if only because the broker did not answer in time.
+            BrokerConnectionLost: the connection is lost, or the broker did not answer in time.
         """
         self._connection = connection
         self._on_end = on_end
-        self._answers = Answers()
+        self._answers = PendingAnswers()
         self._amqp: Channel | None = None
         opened = self._answers.expect()
         connection.submit(lambda: self._open(opened))
@@ -201,15 +201,15 @@ class AmqpChannel:
 
     @property
     def amqp(self) -> Channel:
-        """The driver's channel, for the driving thread."""
+        """pika's channel, for use on the driving thread."""
         assert self._amqp is not None, "a channel is used after it was opened"
         return self._amqp
 
     def ask(self, start: Callable[[Channel, Callable[[Any], object]], object]) -> Any:
-        """Start something on the driving thread and wait for what it calls back with.
+        """Run `start` on the driving thread, wait for its callback, and return the callback's argument.
 
         Raises:
-            BrokerConnectionLost: the channel is gone; if only because the broker did not answer in time.
+            BrokerConnectionLost: the channel is lost, or the broker did not answer in time.
         """
         answer = self._answers.expect()
 
@@ -226,45 +226,45 @@ class AmqpChannel:
         """A future that fails when the channel ends.
 
         Raises:
-            BrokerConnectionLost: it has ended.
+            BrokerConnectionLost: the channel has ended.
         """
         return self._answers.expect()
 
     def wait(self, answer: Future[Any], timeout_s: float) -> Any:
-        """See Answers.wait."""
+        """As `PendingAnswers.wait`."""
         return self._answers.wait(answer, timeout_s)
 
     def submit(self, action: Callable[[Channel], object]) -> None:
-        """Have the driving thread do it; nobody waits for it.
+        """Run the action on the driving thread, without waiting.
 
         Raises:
-            BrokerConnectionLost: the channel or the connection is gone.
+            BrokerConnectionLost: the channel or the connection is lost.
         """
         self.check()
         self._connection.submit(lambda: action(self.amqp))
 
     def check(self) -> None:
-        """Nothing, while the channel is there.
+        """Raise if the channel has ended.
 
         Raises:
-            BrokerConnectionLost: it is not.
+            BrokerConnectionLost: the channel has ended.
         """
         self._answers.check()
 
     def end(self, why: str) -> None:
-        """On the driving thread only: it is no good any more."""
+        """Driving thread only: mark the channel as ended."""
         if self._answers.end(why):
             self._on_end()
 
     def close(self) -> None:
-        """Let go of it: what was not acknowledged goes back to the queue. Never raises."""
+        """Close the channel; the broker requeues the unacknowledged messages. Never raises."""
         with contextlib.suppress(BrokerConnectionLost):
             self._connection.submit(self._close_on_thread)
 
     def _await_answer(self, answer: Future[Any]) -> Any:
-        """What the broker answers; one that does not is given up, channel, connection and all.
+        """Wait for the broker's answer. If none arrives, drop the whole connection.
 
-        Else what was asked for may still come about: a consumer that nobody listens to, and that holds messages.
+        Otherwise the broker might still execute the request later: a consumer that nothing reads would then hold messages.
         """
         try:
             return self._answers.wait(answer, self._connection.io_timeout_s)
@@ -285,25 +285,25 @@ class AmqpChannel:
 
 
 def settle(answer: Future[Any], value: object) -> None:
-    """The answer has come; unless it came to something before."""
+    """Complete the answer, unless it is already complete."""
     with contextlib.suppress(InvalidStateError):
         answer.set_result(value)
 
 
 def fail(answer: Future[Any], why: str) -> None:
-    """The answer will not come."""
+    """Fail the answer, unless it is already complete."""
     with contextlib.suppress(InvalidStateError):
         answer.set_exception(BrokerConnectionLost(why))
 
 
 def parameters_of(url: str, name: str, *, io_timeout_s: float) -> pika.URLParameters:
-    """How to connect: with heartbeats, and with a bound on every wait.
+    """Connection parameters with heartbeats and a time-out for every wait.
 
     Raises:
-        ValueError: the URL is none of a broker.
+        ValueError: not an AMQP URL.
     """
     if not url.startswith(("amqp://", "amqps://")):
-        raise ValueError("the URL of a broker begins with amqp:// or amqps://")
+        raise ValueError("the URL of a broker must begin with amqp:// or amqps://")
     parameters = pika.URLParameters(url)
     parameters.heartbeat = HEARTBEAT_S
     parameters.socket_timeout = io_timeout_s

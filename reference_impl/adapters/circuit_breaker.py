@@ -1,6 +1,6 @@
-"""Keeps callers from a cache that has just failed: one of them tries it again now and then, the others need not wait for it.
+"""A circuit breaker for the cache: after a failure, calls fail at once; from time to time one call tries the cache again.
 
-Else each submission and each report of progress would wait out a time-out, for something that they can do without.
+Without it every submission and progress report would wait for a time-out, although both can do without the cache.
 """
 
 import threading
@@ -10,48 +10,48 @@ from typing import Any
 
 from reference_impl.errors import CacheUnavailable
 
-PAUSE_S = 0.2
-"""How long a cache that failed is left alone before it is tried again."""
+OPEN_S = 0.2
+"""How long the circuit stays open after a failure, before one call tries the cache again."""
 
 
-class Gate:
-    """In front of a cache; `failures` are the errors by which it is known to be away."""
+class CircuitBreaker:
+    """Guards a cache; `failures` are the exceptions that mean that the cache is down."""
 
     def __init__(self, *failures: type[Exception], monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self._failures = failures
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
         self._failed = False
-        self._is_tried = False
+        self._is_probing = False
         self._next_try_s = 0.0
 
-    def pass_(self, command: Callable[[], Any]) -> Any:
-        """What the command returns.
+    def call(self, command: Callable[[], Any]) -> Any:
+        """Run the command and return its result.
 
         Raises:
-            CacheUnavailable: it failed, or, not sent, an earlier one did a moment ago.
+            CacheUnavailable: the command failed; or it was not sent, because the circuit is open.
         """
-        self._enter()
+        self._admit()
         try:
             answer = command()
         except self._failures as error:
-            self._leave(failed=True)
+            self._record(failed=True)
             raise CacheUnavailable(str(error)[:200]) from error
         except BaseException:
-            self._leave(failed=False)
+            self._record(failed=False)
             raise
-        self._leave(failed=False)
+        self._record(failed=False)
         return answer
 
-    def _enter(self) -> None:
+    def _admit(self) -> None:
         with self._lock:
             if self._failed:
-                if self._is_tried or self._monotonic_s() < self._next_try_s:
+                if self._is_probing or self._monotonic_s() < self._next_try_s:
                     raise CacheUnavailable("it failed a moment ago")
-                self._is_tried = True
+                self._is_probing = True
 
-    def _leave(self, *, failed: bool) -> None:
+    def _record(self, *, failed: bool) -> None:
         with self._lock:
             self._failed = failed
-            self._is_tried = False
-            self._next_try_s = self._monotonic_s() + PAUSE_S
+            self._is_probing = False
+            self._next_try_s = self._monotonic_s() + OPEN_S

@@ -4,13 +4,12 @@ from sqlalchemy import Engine, create_engine
 
 
 def mysql_engine(url: str, *, pool_size: int, io_timeout_s: float) -> Engine:
-    """An engine whose every wait is bounded.
+    """An engine in which every wait has a time-out.
 
-    READ COMMITTED, because conditional updates by key need no gap locks, which are where deadlocks come from. UTC, because
-    `now_us` reads the server's clock through the session's time zone. PyMySQL's own read time-out is none: behind a black hole
-    it would wait for ever. The server gives up waiting for a row lock well before we give up waiting for the server: else its
-    session would go on waiting, and then hold locks, for somebody who is gone. Errors do not show the parameters of statements,
-    which hold payloads.
+    READ COMMITTED: conditional updates by key need no gap locks, the main source of deadlocks. UTC: `now_us` reads the server's
+    clock through the session's time zone. Read and write time-outs: PyMySQL has none by default and would wait for ever on a
+    silent connection. The server's lock wait time-out is half of ours: otherwise, after we have given up, its session would keep
+    waiting and then hold locks for a client that is gone. `hide_parameters`: statement parameters contain payloads.
     """
     lock_wait_s = max(1, int(io_timeout_s / 2))
     return create_engine(
@@ -18,7 +17,7 @@ def mysql_engine(url: str, *, pool_size: int, io_timeout_s: float) -> Engine:
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=io_timeout_s,
-        pool_pre_ping=False,  # a stale connection shows itself at the first statement, and the transaction is run again
+        pool_pre_ping=False,  # a stale connection fails at the first statement, and the transaction is retried
         isolation_level="READ COMMITTED",
         hide_parameters=True,
         connect_args={

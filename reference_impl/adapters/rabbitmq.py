@@ -1,4 +1,4 @@
-"""The broker port over RabbitMQ: one connection a process, made when first needed and made anew when it was lost."""
+"""The broker port over RabbitMQ: one connection per process, opened at first use and reopened after a loss."""
 
 import contextlib
 import queue
@@ -18,7 +18,7 @@ PERSISTENT = 2
 
 
 class RabbitPublisher:
-    """A channel with publisher confirms; all confirms of a batch are awaited together. For one thread at a time."""
+    """A channel with publisher confirms; waits for all confirms of a batch together. For one thread at a time."""
 
     def __init__(self, connection: AmqpConnection) -> None:
         self._batch: _Batch | None = None
@@ -28,7 +28,7 @@ class RabbitPublisher:
         self._channel.submit(lambda amqp: amqp.add_on_return_callback(self._on_return))
 
     def publish(self, messages: Sequence[Message], *, timeout_s: float) -> Sequence[PublishOutcome]:
-        """See ports.Publisher."""
+        """Publish the batch as persistent, mandatory messages; UNKNOWN where no confirm arrived in time."""
         if not messages:
             return []
         try:
@@ -46,7 +46,7 @@ class RabbitPublisher:
                 )
                 amqp.basic_publish("", message.queue, message.body, properties, mandatory=True)
 
-        with contextlib.suppress(BrokerConnectionLost):  # then whatever was not confirmed stays unknown
+        with contextlib.suppress(BrokerConnectionLost):  # the unconfirmed messages stay UNKNOWN
             self._channel.submit(send)
             self._channel.wait(done, timeout_s)
         return [
@@ -55,7 +55,7 @@ class RabbitPublisher:
         ]
 
     def close(self) -> None:
-        """See ports.Publisher."""
+        """Close the channel; unconfirmed messages stay UNKNOWN."""
         self._channel.close()
 
     def _on_confirm(self, frame: Any) -> None:
@@ -67,13 +67,13 @@ class RabbitPublisher:
         batch.settle(method.delivery_tag, outcome, multiple=method.multiple)
 
     def _on_return(self, _channel: Channel, _method: Basic.Return, properties: BasicProperties, _body: bytes) -> None:
-        # Comes before the message's confirm, which then only says that it was handled, not that a queue has it.
+        # Arrives before the message's confirm, which then means only that the broker processed it, not that a queue has it.
         if self._batch is not None and properties.message_id is not None:
             self._batch.returned.add(properties.message_id)
 
 
 class _Batch:
-    """Messages under way: the outcome of each, by the order in which they were sent."""
+    """Messages in flight, with the outcome of each, in the order of sending."""
 
     def __init__(self, first_tag: int, outcomes: list[PublishOutcome], done: Future[Any]) -> None:
         self._first_tag = first_tag
@@ -83,7 +83,7 @@ class _Batch:
         self._open = len(outcomes)
 
     def settle(self, tag: int, outcome: PublishOutcome, *, multiple: bool) -> None:
-        """The broker has spoken of one message, or of all up to it; a tag of an earlier batch is none of ours."""
+        """Record the broker's answer for one message, or for all up to it (`multiple`). Tags of earlier batches are ignored."""
         last = tag - self._first_tag
         for index in range(0 if multiple else last, last + 1):
             if 0 <= index < len(self.outcomes) and self.outcomes[index] is PublishOutcome.UNKNOWN:
@@ -94,19 +94,19 @@ class _Batch:
 
 
 class RabbitConsumer:
-    """A channel that consumes one queue; deliveries wait here, at most `prefetch` of them. For one thread at a time."""
+    """A channel that consumes one queue and buffers at most `prefetch` deliveries. For one thread at a time."""
 
     def __init__(self, connection: AmqpConnection, queue_name: str, *, prefetch: int) -> None:
         self._inbox: queue.SimpleQueue[Delivery | None] = queue.SimpleQueue()
         self._channel = AmqpChannel(
             connection, on_end=lambda: self._inbox.put(None)
-        )  # wakes whoever waits in `receive`
+        )  # wakes a thread that waits in `receive`
         self._channel.submit(lambda amqp: amqp.add_on_cancel_callback(lambda _: self._on_cancelled()))
         self._channel.ask(lambda amqp, done: amqp.basic_qos(prefetch_count=prefetch, callback=done))
         self._channel.ask(lambda amqp, done: amqp.basic_consume(queue_name, self._on_message, callback=done))
 
     def receive(self, *, timeout_s: float) -> Delivery | None:
-        """See ports.Consumer."""
+        """Take the next delivery from the buffer; wakes at once if the channel ends."""
         self._channel.check()
         try:
             delivery = self._inbox.get(timeout=timeout_s)
@@ -117,15 +117,15 @@ class RabbitConsumer:
         return delivery
 
     def ack(self, delivery: Delivery) -> None:
-        """See ports.Consumer."""
+        """Send basic.ack, without waiting."""
         self._channel.submit(lambda amqp: amqp.basic_ack(delivery.tag))
 
     def reject(self, delivery: Delivery, *, requeue: bool) -> None:
-        """See ports.Consumer."""
+        """Send basic.reject, without waiting."""
         self._channel.submit(lambda amqp: amqp.basic_reject(delivery.tag, requeue=requeue))
 
     def close(self) -> None:
-        """See ports.Consumer."""
+        """Close the channel; the broker requeues the unacknowledged messages."""
         self._channel.close()
 
     def _on_message(self, _channel: Channel, method: Basic.Deliver, _properties: BasicProperties, body: bytes) -> None:
@@ -140,10 +140,10 @@ class RabbitBroker:
     """RabbitMQ at `url`. Any thread may call any method."""
 
     def __init__(self, url: str, name: str, *, io_timeout_s: float) -> None:
-        """Connects to nothing yet.
+        """Makes no connection yet.
 
         Raises:
-            ValueError: the URL is none of a broker.
+            ValueError: not an AMQP URL.
         """
         self._parameters = parameters_of(url, name, io_timeout_s=io_timeout_s)
         self._name = name
@@ -155,14 +155,14 @@ class RabbitBroker:
         self._closed = False
 
     def declare(self, topology: Topology) -> None:
-        """See ports.Broker. Quorum queues; a message that is delivered over and over ends among the dead letters, at least once."""
+        """Declare quorum queues; a message that reaches the delivery limit is dead-lettered, at least once."""
         work_arguments = {
             "x-queue-type": "quorum",
             "x-delivery-limit": topology.delivery_limit,
             "x-dead-letter-exchange": "",
             "x-dead-letter-routing-key": topology.dead_queue,
             "x-dead-letter-strategy": "at-least-once",
-            "x-overflow": "reject-publish",  # which the strategy above requires
+            "x-overflow": "reject-publish",  # required by the strategy above
         }
         with self._channel() as channel:
             for name, arguments in (
@@ -172,34 +172,34 @@ class RabbitBroker:
                 _declare(channel, name, durable=True, arguments=arguments)
 
     def open_publisher(self) -> RabbitPublisher:
-        """See ports.Broker."""
+        """A publisher on its own channel; connects if necessary."""
         with _unavailable():
             return RabbitPublisher(self._open_connection())
 
     def open_consumer(self, queue: str, *, prefetch: int) -> RabbitConsumer:
-        """See ports.Broker."""
+        """A consumer on its own channel; connects if necessary."""
         with _unavailable():
             return RabbitConsumer(self._open_connection(), queue, prefetch=prefetch)
 
     def depth(self, queue: str) -> int:
-        """See ports.Broker."""
+        """The count from a passive declaration, without unacknowledged messages."""
         with self._channel() as channel:
             count: int = _declare(channel, queue, passive=True).method.message_count
             return count
 
     def close(self) -> None:
-        """See ports.Broker. Whoever still wants to use it is told that it is unavailable."""
-        self._closed = True  # before the lock: whoever waits for it must not begin to connect
+        """Close the connection; every later call raises BrokerUnavailable."""
+        self._closed = True  # before the lock: a thread that waits for the lock must not connect afterwards
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
 
     def _open_connection(self) -> AmqpConnection:
-        """The connection; where one thread's attempt to connect fails, it has failed for all who waited for it."""
+        """The connection. If one thread fails to connect, all threads that waited for it fail too, without another try."""
         failures = self._failures
         with self._lock:
             if self._closed:
-                raise BrokerUnavailable("it was closed on our side")
+                raise BrokerUnavailable("closed on our side")
             if self._connection is not None and self._connection.is_open:
                 return self._connection
             if self._failures != failures:
@@ -228,7 +228,7 @@ def _declare(channel: AmqpChannel, name: str, **options: Any) -> Any:
 
 @contextlib.contextmanager
 def _unavailable() -> Iterator[None]:
-    """What breaks while something is being opened has sent nothing of ours."""
+    """Convert a lost connection to BrokerUnavailable: while a channel is being opened no message has been sent."""
     try:
         yield
     except BrokerConnectionLost as error:

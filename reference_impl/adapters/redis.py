@@ -1,4 +1,4 @@
-"""The cache port over Redis: each named operation is one command, one MULTI or one script, so each is atomic."""
+"""The cache port over Redis. Each operation is one command, one MULTI block or one script, hence atomic."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from reference_impl.adapters.circuit_breaker import Gate
+from reference_impl.adapters.circuit_breaker import CircuitBreaker
 
 _ACQUIRE = """
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return false end
@@ -38,22 +38,22 @@ return 0
 
 
 class RedisCache:
-    """Fast state under the keys `PREFIXtask:progress:ID`, `PREFIXlock:NAME`, `PREFIXfence:NAME` and `PREFIXlimit:NAME:SUBJECT`.
+    """Keys: `PREFIXtask:progress:ID`, `PREFIXlock:NAME`, `PREFIXfence:NAME` and `PREFIXlimit:NAME:SUBJECT`.
 
-    The client never repeats a command by itself: one that Redis may have executed is reported as CacheUnavailable, once.
+    The client never retries a command by itself: a command that Redis may have executed raises CacheUnavailable.
     """
 
     def __init__(self, client: "redis.Redis", prefix: str) -> None:
         self._client = client
         self._prefix = prefix
-        self._gate = Gate(redis.RedisError, OSError)
+        self._breaker = CircuitBreaker(redis.RedisError, OSError)
         self._acquire = client.register_script(_ACQUIRE)
         self._renew = client.register_script(_RENEW)
         self._release = client.register_script(_RELEASE)
         self._count = client.register_script(_COUNT)
 
     def write_progress(self, task_id: str, fields: Mapping[str, str | int], *, expiry_s: float) -> None:
-        """See ports.Cache."""
+        """DEL, HSET and PEXPIRE in one MULTI block."""
         key = self._key("task:progress", task_id)
 
         def write() -> None:
@@ -63,36 +63,38 @@ class RedisCache:
                 commands.pexpire(key, _ms(expiry_s))
                 commands.execute()
 
-        self._gate.pass_(write)
+        self._breaker.call(write)
 
     def read_progress(self, task_id: str) -> Mapping[str, str] | None:
-        """See ports.Cache."""
-        fields: Mapping[str, str] = self._gate.pass_(lambda: self._client.hgetall(self._key("task:progress", task_id)))
+        """HGETALL; an expired key reads as empty."""
+        fields: Mapping[str, str] = self._breaker.call(
+            lambda: self._client.hgetall(self._key("task:progress", task_id))
+        )
         return fields or None
 
     def acquire_lock(self, name: str, owner: str, *, ttl_s: float, fence_above: int) -> int | None:
-        """See ports.Cache."""
+        """SET NX PX, and if it succeeds the next fencing token, in one script."""
         keys = [self._key("lock", name), self._key("fence", name)]
-        fence: int | None = self._gate.pass_(lambda: self._acquire(keys, [owner, _ms(ttl_s), fence_above]))
+        fence: int | None = self._breaker.call(lambda: self._acquire(keys, [owner, _ms(ttl_s), fence_above]))
         return fence
 
     def renew_lock(self, name: str, owner: str, *, ttl_s: float) -> bool:
-        """See ports.Cache."""
-        return bool(self._gate.pass_(lambda: self._renew([self._key("lock", name)], [owner, _ms(ttl_s)])))
+        """PEXPIRE if `owner` still holds the lock, in one script."""
+        return bool(self._breaker.call(lambda: self._renew([self._key("lock", name)], [owner, _ms(ttl_s)])))
 
     def release_lock(self, name: str, owner: str) -> bool:
-        """See ports.Cache."""
-        return bool(self._gate.pass_(lambda: self._release([self._key("lock", name)], [owner])))
+        """DEL if `owner` still holds the lock, in one script."""
+        return bool(self._breaker.call(lambda: self._release([self._key("lock", name)], [owner])))
 
     def count_in_window(self, limit: str, subject: str, *, n_max: int, window_s: float) -> float | None:
-        """See ports.Cache."""
+        """Compare and count in one script; the window begins by Redis's clock."""
         key = self._key("limit", f"{limit}:{subject}")
-        wait_ms: int = self._gate.pass_(lambda: self._count([key], [n_max, _ms(window_s)]))
+        wait_ms: int = self._breaker.call(lambda: self._count([key], [n_max, _ms(window_s)]))
         return wait_ms / 1000 if wait_ms else None
 
     def ping(self) -> None:
-        """See ports.Cache."""
-        self._gate.pass_(self._client.ping)
+        """PING."""
+        self._breaker.call(self._client.ping)
 
     def _key(self, kind: str, name: str) -> str:
         return f"{self._prefix}{kind}:{name}"
@@ -101,7 +103,7 @@ class RedisCache:
 def redis_cache(
     url: str, *, sentinels: Sequence[tuple[str, int]], primary_name: str, prefix: str, io_timeout_s: float
 ) -> RedisCache:
-    """The cache at `url`, or, where Sentinels are given, at whatever primary they name when a connection is made."""
+    """The cache at `url`; if Sentinels are given, each new connection goes to the primary that they name."""
     options: dict[str, Any] = {
         "socket_timeout": io_timeout_s,
         "socket_connect_timeout": io_timeout_s,
@@ -110,8 +112,8 @@ def redis_cache(
     }
     if not sentinels:
         return RedisCache(redis.Redis.from_url(url, **options), prefix)
-    watchers = Sentinel(list(sentinels), sentinel_kwargs=options, **options)  # type: ignore[no-untyped-call]
-    return RedisCache(watchers.master_for(primary_name), prefix)  # type: ignore[no-untyped-call]
+    sentinel = Sentinel(list(sentinels), sentinel_kwargs=options, **options)  # type: ignore[no-untyped-call]
+    return RedisCache(sentinel.master_for(primary_name), prefix)  # type: ignore[no-untyped-call]
 
 
 def _ms(seconds: float) -> int:

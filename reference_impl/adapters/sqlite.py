@@ -1,4 +1,4 @@
-"""The database port over SQLite, for the embedded mode: one file, one process, many threads."""
+"""The database port over SQLite, for the embedded mode: one file, one process, several threads."""
 
 import sqlite3
 import time
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, Pool, create_engine, event
 
 
 def system_now_us() -> int:
-    """This machine's clock, microseconds since the Unix epoch."""
+    """The system clock, in microseconds since the Unix epoch."""
     return time.time_ns() // 1000
 
 
@@ -20,27 +20,27 @@ def sqlite_engine(
     clock_us: Callable[[], int] = system_now_us,
     poolclass: type[Pool] | None = None,
 ) -> Engine:
-    """An engine whose writers wait their turn. `clock_us` is the database's clock: SQLite has none that can be set.
+    """An engine in which writers wait for each other. `clock_us` serves as the database's clock, which SQLite lacks.
 
-    WAL, so that readers do not wait; synchronous=NORMAL: a killed process loses nothing, a power cut may lose the last commits.
+    WAL: readers do not wait. synchronous=NORMAL: a killed process loses nothing, a power failure may lose the last commits.
     """
     engine = create_engine(
         url,
         poolclass=poolclass,
-        hide_parameters=True,  # they hold payloads, and errors are logged
+        hide_parameters=True,  # parameters contain payloads, and errors are logged
         connect_args={"timeout": io_timeout_s, "check_same_thread": False},
     )
 
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, _: Any) -> None:
-        connection.isolation_level = None  # pysqlite must not begin transactions by itself: `begin` below does
+        connection.isolation_level = None  # the driver must not begin transactions implicitly: `begin` below does it
         connection.create_function("now_us", 0, clock_us)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # IMMEDIATE: whoever may write takes the lock at once, so no two transactions meet half-way and fail. Who only reads takes none.
+        # IMMEDIATE: a transaction that may write takes the write lock at its start, so it cannot fail half-way. A read takes no lock.
         reads_only = connection.get_execution_options().get("reads_only", False)
         connection.exec_driver_sql("BEGIN" if reads_only else "BEGIN IMMEDIATE")
 

@@ -1,4 +1,4 @@
-"""The real clock, real chance, and threads: what makes the loops run outside a simulator."""
+"""Real clock, random numbers, shutdown by signal, and threads: everything the loops need outside a simulator."""
 
 import random
 import signal
@@ -8,94 +8,94 @@ from collections.abc import Callable, Sequence
 
 from uuid_utils import uuid7
 
-LOOK_S = 0.1
+POLL_S = 0.1
 
 
 class SystemClock:
-    """This machine's monotonic clock."""
+    """The system's monotonic clock."""
 
     def monotonic_s(self) -> float:
-        """Seconds since the machine started, about."""
+        """Seconds since about the start of the machine."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Rest."""
+        """Sleep for the full time."""
         time.sleep(seconds)
 
 
 class SystemEntropy:
-    """Chance from the operating system's seed."""
+    """Random numbers, seeded by the operating system."""
 
     def uniform(self, low: float, high: float) -> float:
-        """Any number in [low, high]."""
+        """A random number in [low, high]."""
         return random.uniform(low, high)
 
     def identifier(self) -> str:
-        """A UUID version 7: sorted by the time it was made, so that new rows go to the end of the index."""
+        """A UUID version 7: sorted by creation time, so that new rows go to the end of the index."""
         return str(uuid7())
 
 
-class StopEvent:
-    """A wish to end that one thread utters and many hear."""
+class ShutdownEvent:
+    """Shutdown flag: one thread sets it, others poll or wait for it."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
 
     @property
     def requested(self) -> bool:
-        """Whether it was uttered."""
+        """Whether shutdown has been requested."""
         return self._event.is_set()
 
     def wait(self, timeout_s: float) -> bool:
-        """Rest for that long, or until it is uttered; whether it is."""
+        """Wait until shutdown is requested, at most `timeout_s`; return whether it has been requested."""
         return self._event.wait(timeout_s)
 
     def request(self) -> None:
-        """Utter it. Idempotent."""
+        """Request shutdown. Idempotent."""
         self._event.set()
 
     def await_request(self) -> None:
-        """Rest until it is uttered, by sleeping and looking.
+        """Wait until shutdown is requested, by polling.
 
-        Not by waiting for the event: a signal handler that utters it, in a thread that is just inside the event's own lock,
-        would wait for itself.
+        Not by waiting for the event: a signal handler that interrupts this thread inside the event's lock, and sets the event, would
+        deadlock.
         """
         while not self._event.is_set():
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
 
 
-def stop_on_signals(stop: StopEvent) -> None:
-    """SIGTERM and SIGINT utter the wish to end; a second one kills, like any other crash. Call it in the main thread."""
+def shut_down_on_signals(shutdown: ShutdownEvent) -> None:
+    """Make SIGTERM and SIGINT request shutdown; a second signal kills the process. Call it in the main thread."""
 
     def on_signal(_number: int, _frame: object) -> None:
-        for ending in (signal.SIGTERM, signal.SIGINT):  # whichever comes next
-            signal.signal(ending, signal.SIG_DFL)
-        stop.request()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        shutdown.request()
 
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
 
 
 class Loops:
-    """Endless functions, each in a thread of its own. If one breaks, all are asked to end: half a process helps nobody."""
+    """Loops, each in its own thread. If one raises, shutdown of the whole process is requested: half a process is of no use."""
 
-    def __init__(self, stop: StopEvent) -> None:
-        self._stop = stop
+    def __init__(self, shutdown: ShutdownEvent) -> None:
+        self._shutdown = shutdown
         self._threads: list[threading.Thread] = []
         self._errors: list[BaseException] = []
 
     def start(self, loops: Sequence[tuple[str, Callable[[], None]]]) -> None:
-        """Start each in a thread of that name."""
+        """Start each loop in a thread of its name."""
         for name, loop in loops:
             thread = threading.Thread(target=self._run, args=(loop,), name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def join(self, timeout_s: float) -> bool:
-        """Whether all have ended within `timeout_s`.
+        """Wait for all loops, at most `timeout_s`; return whether all have ended.
 
         Raises:
-            BaseException: what the first broken loop broke with.
+            BaseException: the exception of the first loop that failed.
         """
         deadline_s = time.monotonic() + timeout_s
         for thread in self._threads:
@@ -107,6 +107,6 @@ class Loops:
     def _run(self, loop: Callable[[], None]) -> None:
         try:
             loop()
-        except BaseException as error:  # noqa: BLE001 — kept for `join`, which raises it: a thread has nobody else to tell
+        except BaseException as error:  # noqa: BLE001 — kept for `join`, which raises it in the caller's thread
             self._errors.append(error)
-            self._stop.request()
+            self._shutdown.request()

@@ -1,4 +1,4 @@
-"""How far a running attempt is: fast state in Redis, nice to have, never a fact."""
+"""Progress of a running attempt: kept in Redis only, may be lost, decides nothing."""
 
 from collections.abc import Mapping
 
@@ -11,10 +11,9 @@ STEP_CHARACTERS_MAX = 200
 def report_progress(
     cache: Cache, entropy: Entropy, task_id: str, *, attempt: int, step: str, percent: int, expiry_s: float
 ) -> bool:
-    """Whether it was written. A cache that is down costs the progress, not the attempt.
+    """Write the progress; False: the cache is down, and the attempt goes on without.
 
-    The expiry is stretched by up to a tenth, so that what was written together does not vanish together. Of a long step only the
-    beginning is kept.
+    The expiry is lengthened by up to 10 %, so that entries written together do not all expire together. A long step is truncated.
     """
     kept = step[:STEP_CHARACTERS_MAX].encode(errors="replace").decode()
     try:
@@ -29,7 +28,7 @@ def report_progress(
 
 
 def read_progress(cache: Cache, task_id: str) -> Mapping[str, str] | None:
-    """What was last reported, or None, also when the cache is down."""
+    """The latest report; None if there is none or the cache is down."""
     try:
         return cache.read_progress(task_id)
     except CacheUnavailable:

@@ -1,4 +1,4 @@
-"""How many new tasks a user may submit: counted in Redis, one atomic call a submission."""
+"""Limit on new tasks per user: counted in Redis, with one atomic call per submission."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from reference_impl.ports import Cache
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `n_max` in each fixed window of `window_s`; windows begin at multiples of it by Redis's own clock."""
+    """At most `n_max` per fixed window of `window_s`; windows begin at multiples of `window_s` by Redis's clock."""
 
     name: str
     n_max: int
@@ -16,12 +16,12 @@ class Limit:
 
 
 def check_limit(cache: Cache, limit: Limit, subject: str) -> bool:
-    """Whether the limit could be checked; when Redis is down submissions go on unlimited, and the caller counts it.
+    """Count one event against the limit; False: Redis is down and the limit was not checked.
 
-    Open, because a limit protects against excess, and refusing everybody's work when Redis fails over would be the greater harm.
+    Fails open: refusing all submissions during a Redis failover would do more harm than a few too many tasks.
 
     Raises:
-        RateLimited: the window is full.
+        RateLimited: the limit of this window has been reached.
     """
     try:
         retry_after_s = cache.count_in_window(limit.name, subject, n_max=limit.n_max, window_s=limit.window_s)

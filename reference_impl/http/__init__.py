@@ -1,1 +1,1 @@
-"""The HTTP API."""
+"""The HTTP API: `service` is its work, `routes` the HTTP around it."""

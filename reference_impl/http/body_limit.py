@@ -1,4 +1,4 @@
-"""An ASGI middleware that refuses request bodies over a bound, whatever Content-Length says."""
+"""An ASGI middleware that limits the size of request bodies, independently of Content-Length."""
 
 import json
 
@@ -6,14 +6,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class BodyLimit:
-    """Answers 413 as soon as a body is known to be larger than `body_bytes_max`; nothing behind it sees such a request."""
+    """Answers 413 as soon as a body exceeds `body_bytes_max`; the application never sees such a request."""
 
     def __init__(self, app: ASGIApp, body_bytes_max: int) -> None:
         self._app = app
         self._body_bytes_max = body_bytes_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See the ASGI specification."""
+        """Read the whole body, then pass the request on with the body as one message."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -32,22 +32,22 @@ class BodyLimit:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """The whole body as one message, then whatever else the client does."""
-    given = False
+    """A `receive` that returns the whole body as one message, then the client's further messages."""
+    replayed = False
 
     async def replay() -> Message:
-        nonlocal given
-        if given:
+        nonlocal replayed
+        if replayed:
             return await receive()
-        given = True
+        replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
 
 
 async def _refuse(send: Send, body_bytes_max: int) -> None:
-    why = {"error": f"the body is over {body_bytes_max} bytes", "definite": True}
-    content = json.dumps(why).encode()
+    refusal = {"error": f"the body has more than {body_bytes_max} bytes", "definite": True}
+    content = json.dumps(refusal).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
     await send({"type": "http.response.start", "status": 413, "headers": [*headers, (b"connection", b"close")]})
     await send({"type": "http.response.body", "body": content})

@@ -1,4 +1,4 @@
-"""What goes in and out over HTTP: strict in, plain out."""
+"""Request and response bodies of the API. Requests are validated strictly."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ NAME = r"^[A-Za-z0-9._:@/+-]+$"
 
 
 class NewTask(BaseModel):
-    """A submission."""
+    """Body of a submission."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -25,7 +25,7 @@ class NewTask(BaseModel):
 
 
 class TaskView(BaseModel):
-    """A task as its user sees it; instants in seconds since the Unix epoch."""
+    """A task as shown to its user; instants in seconds since the Unix epoch."""
 
     id: str
     status: str
@@ -42,14 +42,14 @@ class TaskView(BaseModel):
 
 
 class Refusal(BaseModel):
-    """Why not. `definite`: it surely did not happen; false: it may have, ask again with the same key."""
+    """Body of an error. `definite`: the request certainly had no effect; false: it may have had, so repeat it with the same key."""
 
     error: str
     definite: bool
 
 
 class DeadLetterView(BaseModel):
-    """A task that waits for a person."""
+    """A dead letter as shown to an operator."""
 
     id: int
     task_id: str
@@ -60,8 +60,8 @@ class DeadLetterView(BaseModel):
     created_at: float
 
 
-class Why(BaseModel):
-    """The reason of whoever discards a dead letter."""
+class Discard(BaseModel):
+    """Body of the request to discard a dead letter: the operator's reason."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -69,7 +69,7 @@ class Why(BaseModel):
 
 
 def view(task: Task, progress: Mapping[str, str] | None = None) -> TaskView:
-    """The task for its user; progress is shown only while it can still matter."""
+    """The response for a task; `progress` is None once the task has ended."""
     return TaskView(
         id=task.id,
         status=task.status,
@@ -87,7 +87,7 @@ def view(task: Task, progress: Mapping[str, str] | None = None) -> TaskView:
 
 
 def letter_view(letter: DeadLetter) -> DeadLetterView:
-    """The letter for the person who is to handle it."""
+    """The response for a dead letter."""
     return DeadLetterView(
         id=letter.id,
         task_id=letter.task_id,

@@ -1,4 +1,4 @@
-"""The HTTP edge: submit, look, withdraw, see to dead letters. Every refusal says whether something may have happened all the same."""
+"""The routes of the API: submit, read, cancel, dead letters, operations. Every error states whether the request may have had an effect."""
 
 from typing import Annotated, Any
 
@@ -16,27 +16,28 @@ from reference_impl.errors import (
     ReferenceSystemError,
 )
 from reference_impl.http.body_limit import BodyLimit
-from reference_impl.http.models import NAME, DeadLetterView, NewTask, Refusal, TaskView, Why, letter_view, view
-from reference_impl.http.response_counter import AnswerCount
+from reference_impl.http.models import NAME, DeadLetterView, Discard, NewTask, Refusal, TaskView, letter_view, view
+from reference_impl.http.response_counter import ResponseCounter
 from reference_impl.http.service import STATUS_OF, Api, status_of
 from reference_impl.metrics import DATABASE_DOWN, database_gauges
-from reference_impl.rows import dead_letter, store
+from reference_impl.rows import dead_letter
 from reference_impl.rows.cancellation import Cancelled
 from reference_impl.rows.transactions import read
+from reference_impl.rows.transitions import audit_trail
 
 ENVELOPE_BYTES = 4096
-"""What a submission may have beside its payload."""
+"""Maximum size of a submission without its payload."""
 LETTERS_MAX = 1000
 ERROR_CHARACTERS_MAX = 500
 
 _REFUSALS = {
-    400: "The body is no JSON document.",
-    404: "There is no such thing.",
-    409: "It conflicts with what is already so.",
+    400: "The body is not a JSON document.",
+    404: "There is no task, or no open dead letter, of this id.",
+    409: "The request conflicts with an earlier one, or the task has already ended.",
     413: "The body or the payload is too large.",
-    422: "The request cannot be understood.",
-    429: "Too many new tasks; Retry-After says when to try again.",
-    503: "A part of the system is down; `definite` says whether anything may have happened.",
+    422: "The request is invalid; the message names the field.",
+    429: "Too many new tasks; retry after Retry-After seconds.",
+    503: "A service of the system is down; `definite` states whether the request may have had an effect.",
 }
 
 TaskId = Annotated[str, Path(min_length=1, max_length=64)]
@@ -48,10 +49,10 @@ def _refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
 
 
 def create_app(api: Api) -> FastAPI:
-    """The application for one system."""
+    """The ASGI application over this API."""
     app = FastAPI(title="Reference task system", version="1", docs_url=None, redoc_url=None)
     app.add_middleware(BodyLimit, body_bytes_max=api.settings.payload_bytes_max + ENVELOPE_BYTES)
-    app.add_middleware(AnswerCount, route="/tasks", answers=api.metrics.submission_answers)
+    app.add_middleware(ResponseCounter, route="/tasks", responses=api.metrics.submission_responses)
     _add_refusals(app, api)
     _add_task_routes(app, api)
     _add_dead_letter_routes(app, api)
@@ -60,12 +61,12 @@ def create_app(api: Api) -> FastAPI:
 
 
 def _add_refusals(app: FastAPI, api: Api) -> None:
-    """One form for whatever was not done."""
+    """Give all errors the form of `Refusal`."""
 
-    def refuse(code: int, why: str, *, definite: bool, headers: dict[str, str] | None = None) -> JSONResponse:
-        # What the client sent may be part of it, of any length, and half a surrogate pair is no text.
-        told = why[:ERROR_CHARACTERS_MAX].encode(errors="replace").decode()
-        return JSONResponse({"error": told, "definite": definite}, code, headers)
+    def refuse(code: int, reason: str, *, definite: bool, headers: dict[str, str] | None = None) -> JSONResponse:
+        # The message may quote the client's input: bound its length, and replace unpaired surrogates, which UTF-8 cannot encode.
+        text = reason[:ERROR_CHARACTERS_MAX].encode(errors="replace").decode()
+        return JSONResponse({"error": text, "definite": definite}, code, headers)
 
     def refuse_ours(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, ReferenceSystemError)
@@ -82,7 +83,7 @@ def _add_refusals(app: FastAPI, api: Api) -> None:
         return refuse(422, "; ".join(places[:5]), definite=True)
 
     def refuse_unexpected(_: Request, error: Exception) -> JSONResponse:
-        return refuse(500, f"an error of ours: {type(error).__name__}", definite=False)
+        return refuse(500, f"internal error: {type(error).__name__}", definite=False)
 
     for kind in STATUS_OF:
         app.add_exception_handler(kind, refuse_ours)
@@ -101,7 +102,7 @@ def _add_task_routes(app: FastAPI, api: Api) -> None:
         idempotency_key: Annotated[str | None, Header(min_length=1, max_length=255, pattern=r"^[!-~]+$")] = None,
         x_trace_id: Annotated[str | None, Header(min_length=1, max_length=64, pattern=NAME)] = None,
     ) -> TaskView:
-        """202: accepted, durable, will be run. 200: this user has submitted it before; here it is, nothing new was created."""
+        """202: accepted and durable. 200: this user has submitted the same task before; nothing new was created."""
         submitted = api.submit(task, key=idempotency_key, trace_id=x_trace_id)
         response.status_code = 202 if submitted.created else 200
         response.headers["Location"] = f"/tasks/{submitted.task.id}"
@@ -109,7 +110,7 @@ def _add_task_routes(app: FastAPI, api: Api) -> None:
 
     @app.get("/tasks/{task_id}", responses=_refusals(404, 422, 503))
     def read_task(task_id: TaskId) -> TaskView:
-        """The task: its state from the database, its progress from Redis while it runs."""
+        """The task, with its state from the database and, until it ends, its progress from Redis."""
         found = api.read(task_id)
         if found is None:
             raise HTTPException(404, "no such task")
@@ -117,15 +118,15 @@ def _add_task_routes(app: FastAPI, api: Api) -> None:
 
     @app.get("/tasks/{task_id}/transitions", responses=_refusals(404, 422, 503))
     def read_transitions(task_id: TaskId) -> list[dict[str, Any]]:
-        """Every state the task has been in, from the audit trail."""
-        trail = read(api.engine, lambda connection: store.transitions(connection, task_id))
+        """All state transitions of the task, from the audit trail."""
+        trail = read(api.engine, lambda connection: audit_trail(connection, task_id))
         if not trail:
             raise HTTPException(404, "no such task")
         return trail
 
     @app.post("/tasks/{task_id}/cancel", responses={202: {"model": TaskView}, **_refusals(404, 409, 422, 503)})
     def cancel_task(task_id: TaskId, response: Response) -> TaskView:
-        """200: it will not run again. 202: the running attempt was asked to stop. 409: it had ended before."""
+        """200: cancelled. 202: the running attempt was asked to stop. 409: the task had already ended."""
         answer, task = api.cancel(task_id)
         if answer is Cancelled.NOT_FOUND or task is None:
             raise HTTPException(404, "no such task")
@@ -138,20 +139,20 @@ def _add_task_routes(app: FastAPI, api: Api) -> None:
 def _add_dead_letter_routes(app: FastAPI, api: Api) -> None:
     @app.get("/dead-letters", responses=_refusals(422, 503))
     def list_dead_letters(limit: Annotated[int, Query(ge=1, le=LETTERS_MAX)] = 100) -> list[DeadLetterView]:
-        """The letters that nobody has handled, oldest first."""
+        """The unhandled dead letters, oldest first."""
         letters = read(api.engine, lambda connection: dead_letter.open_letters(connection, rows_max=limit))
         return [letter_view(letter) for letter in letters]
 
     @app.post("/dead-letters/{letter_id}/redrive", status_code=204, responses=_refusals(404, 422, 503))
     def redrive(letter_id: LetterId) -> None:
-        """Put the task back to work with a fresh budget of attempts."""
+        """Put the task back to work with a new budget of attempts."""
         if not api.redrive(letter_id):
             raise HTTPException(404, "no such open dead letter")
 
     @app.post("/dead-letters/{letter_id}/discard", status_code=204, responses=_refusals(400, 404, 422, 503))
-    def discard(letter_id: LetterId, why: Why) -> None:
-        """Close the letter; the task stays DEAD."""
-        if not api.discard(letter_id, why=why.why):
+    def discard(letter_id: LetterId, discarded: Discard) -> None:
+        """Close the dead letter; the task stays DEAD."""
+        if not api.discard(letter_id, why=discarded.why):
             raise HTTPException(404, "no such open dead letter")
 
 
@@ -161,30 +162,30 @@ def _add_operator_routes(app: FastAPI, api: Api) -> None:
         """The process answers."""
         return {"status": "live"}
 
-    @app.get("/health/ready", responses={503: {"description": "A part does not answer; which one is said."}})
+    @app.get("/health/ready", responses={503: {"description": "The database does not answer; the body names it."}})
     def ready() -> JSONResponse:
-        """Database, cache and broker answer; `depth` is what waits in the work queue. Redis down does not make the API unready."""
-        parts: dict[str, str] = {}
+        """The state of database, cache and broker. Only the database makes the API unready."""
+        services: dict[str, str] = {}
         try:
             read(api.engine, lambda connection: connection.execute(text("SELECT 1")))
-            parts["database"] = "ok"
+            services["database"] = "ok"
         except DatabaseError as error:
-            parts["database"] = str(error)
+            services["database"] = str(error)
         try:
             api.cache.ping()
-            parts["cache"] = "ok"
+            services["cache"] = "ok"
         except CacheUnavailable as error:
-            parts["cache"] = str(error)
+            services["cache"] = str(error)
         try:
-            parts["broker"] = f"ok, {api.broker.depth(api.settings.work_queue)} waiting"
+            services["broker"] = f"ok, {api.broker.depth(api.settings.work_queue)} waiting"
         except BrokerError as error:
-            parts["broker"] = str(error)
-        # Submitting needs the database alone: the relay sees to the broker later.
-        return JSONResponse(parts, 200 if parts["database"] == "ok" else 503)
+            services["broker"] = str(error)
+        # A submission needs only the database: the relay publishes later.
+        return JSONResponse(services, 200 if services["database"] == "ok" else 503)
 
     @app.get("/metrics", response_class=PlainTextResponse)
     def metrics() -> Response:
-        """For Prometheus: this process's counters and what the database knows, while it answers."""
+        """For Prometheus: the counters of this process and, while the database answers, its gauges."""
         counters, media_type = api.metrics.exposition()
         try:
             gauges = read(api.engine, database_gauges)

@@ -1,4 +1,4 @@
-"""What each request of the API does, without the HTTP around it."""
+"""The work of each request of the API, without the HTTP around it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from reference_impl.fast.progress import read_progress
 from reference_impl.fast.rate_limit import check_limit
 from reference_impl.http.models import NewTask, TaskView, view
 from reference_impl.metrics import Metrics
-from reference_impl.ports import Broker, Cache, Runtime
-from reference_impl.rows import cancellation as control
-from reference_impl.rows import dead_letter, store
+from reference_impl.ports import Broker, Cache
+from reference_impl.rows import cancellation, dead_letter, store
 from reference_impl.rows.cancellation import Cancelled
 from reference_impl.rows.submission import Submission, Submitted, submit
 from reference_impl.rows.transactions import read, transact
+from reference_impl.runtime import Runtime
 from reference_impl.settings import Settings
 from reference_impl.task import Task
 
@@ -33,17 +33,17 @@ STATUS_OF: dict[type[ReferenceSystemError], int] = {
     RateLimited: 429,
     DatabaseError: 503,
 }
-"""How HTTP spells each kind of error that a request can meet."""
+"""HTTP status of each error that a request can meet; a subclass has that of its nearest base."""
 
 
 def status_of(error: ReferenceSystemError) -> int:
-    """The status code for an error of one of these kinds."""
+    """The HTTP status of an error."""
     return next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF)
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """What the endpoints work with. Each method may raise DatabaseError, and what else it says."""
+    """The API, without HTTP. Each method may raise DatabaseError, and the errors that it names."""
 
     runtime: Runtime
     engine: Engine
@@ -53,7 +53,7 @@ class Api:
     settings: Settings
 
     def submit(self, task: NewTask, *, key: str | None, trace_id: str | None) -> Submitted:
-        """The task of this submission, made now or by an earlier one.
+        """The task of this submission, created by this call or by an earlier submission.
 
         Raises:
             SubmissionRefused: nothing was created.
@@ -72,10 +72,10 @@ class Api:
             deadline_s=task.deadline_s,
             trace_id=trace_id,
         )
-        return self.take_in(submission, admit)
+        return self.find_or_create(submission, admit)
 
-    def take_in(self, submission: Submission, admit: Callable[[], None]) -> Submitted:
-        """The task of this submission; `admit` may refuse to have it made."""
+    def find_or_create(self, submission: Submission, admit: Callable[[], None]) -> Submitted:
+        """The task of this submission; `admit` may raise to refuse a new one."""
         return submit(
             self.engine,
             self.runtime.entropy,
@@ -87,23 +87,23 @@ class Api:
         )
 
     def find(self, task_id: str) -> Task | None:
-        """The task as its row says."""
+        """The task, from the database."""
         return read(self.engine, lambda connection: store.find(connection, task_id))
 
     def read(self, task_id: str) -> TaskView | None:
-        """The task as its user sees it: its state from the database, its progress from Redis while it runs."""
+        """The task as shown to its user: its state from the database and, until it ends, its progress from Redis."""
         task = self.find(task_id)
         if task is None:
             return None
         return view(task, None if task.status.is_final else read_progress(self.cache, task_id))
 
     def cancel(self, task_id: str) -> tuple[Cancelled, Task | None]:
-        """How the cancellation was answered, and the task after it."""
-        answer = control.cancel(self.engine, task_id, actor=self.runtime.name)
+        """Cancel the task; return the answer, and the task afterwards."""
+        answer = cancellation.cancel(self.engine, task_id, actor=self.runtime.name)
         return answer, self.find(task_id)
 
     def redrive(self, letter_id: int) -> bool:
-        """Whether this request put the dead letter's task back to work."""
+        """Put the dead letter's task back to work; False: there is no such open letter."""
         actor, queue = self.runtime.name, self.settings.work_queue
         return transact(
             self.engine,
@@ -111,5 +111,5 @@ class Api:
         )
 
     def discard(self, letter_id: int, *, why: str) -> bool:
-        """Whether this request closed the dead letter."""
+        """Close the dead letter; False: there is no such open letter."""
         return transact(self.engine, lambda connection: dead_letter.discard(connection, letter_id, why=why))

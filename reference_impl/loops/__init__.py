@@ -1,1 +1,1 @@
-"""The endless loops: worker, relay, rescuer, heartbeat."""
+"""The endless loops of the processes: worker, relay, rescuer, heartbeat."""

@@ -1,33 +1,32 @@
-"""How a loop waits for what another part of the world must first mend: said once for each reason, tried again and again."""
+"""Waiting between retries while a service is down, without repeating the same log line."""
 
 from dataclasses import dataclass, field
 
 import structlog
 
-from reference_impl.ports import Stop
+from reference_impl.ports import Shutdown
 
 log = structlog.get_logger()
 
-PATIENCE_S = 0.2
-"""Between two tries."""
+RETRY_DELAY_S = 0.2
 
 
 @dataclass(slots=True)
-class Waiting:
-    """For one thing; `what` is how the log calls it."""
+class Backoff:
+    """Waits a constant delay before each retry of one operation; `event` is the log event."""
 
-    stop: Stop
-    what: str
-    _told: str = field(default="", init=False)
+    shutdown: Shutdown
+    event: str
+    _logged: str = field(default="", init=False)
 
-    def rest(self, error: Exception) -> bool:
-        """Rest before the next try; whether it is time to end."""
-        # Several times a second, perhaps for hours: the log is for what is new.
-        if str(error) != self._told:
-            self._told = str(error)
-            log.warning(self.what, why=self._told)
-        return self.stop.wait(PATIENCE_S)
+    def wait(self, error: Exception) -> bool:
+        """Wait before the next retry; return whether shutdown has been requested."""
+        # Several retries a second, possibly for hours: log an error only when it differs from the previous one.
+        if str(error) != self._logged:
+            self._logged = str(error)
+            log.warning(self.event, why=self._logged)
+        return self.shutdown.wait(RETRY_DELAY_S)
 
-    def is_over(self) -> None:
-        """It was mended: the next time is news again."""
-        self._told = ""
+    def reset(self) -> None:
+        """The operation succeeded: log the next error, even if it is the same."""
+        self._logged = ""

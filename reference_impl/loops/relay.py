@@ -1,29 +1,28 @@
-"""The outbox relay: publish what is pending, wait for the confirms, and only then mark it sent (R13)."""
+"""The outbox relay: publish pending rows, wait for the confirms, and only then mark the rows sent (R13)."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import structlog
 from sqlalchemy import Connection, Engine
 
 from reference_impl.errors import BrokerConnectionLost, BrokerError, BrokerUnavailable, DatabaseError
-from reference_impl.loops.backoff import PATIENCE_S, Waiting
+from reference_impl.loops.backoff import Backoff
+from reference_impl.loops.reconnection import run_reconnecting
 from reference_impl.metrics import Metrics
-from reference_impl.ports import Broker, Message, Publisher, PublishOutcome, Runtime, Topology
+from reference_impl.ports import Broker, Message, Publisher, PublishOutcome, Topology
 from reference_impl.rows import outbox
 from reference_impl.rows.outbox import OutboxRow
 from reference_impl.rows.transactions import transact
+from reference_impl.runtime import Runtime
 
-log = structlog.get_logger()
-
-NOT_TAKEN_S = 2.0
-"""How long a message that no queue takes gives way to the others."""
+UNROUTABLE_DELAY_S = 2.0
+"""How long a message that the broker refuses is postponed, so that it does not hold up the others."""
 
 
 @dataclass(frozen=True, slots=True)
-class Relay:
-    """One of any number of relays; a crash anywhere costs at most a message published twice."""
+class OutboxRelay:
+    """One of any number of relays. A crash at any point costs at most a message that is published twice."""
 
     runtime: Runtime
     engine: Engine
@@ -36,43 +35,32 @@ class Relay:
     idle_s: float
 
     def run(self) -> None:
-        """Publish until it is time to end; a lost broker or database is waited for."""
-        waiting = Waiting(self.runtime.stop, "relay waits for the broker")
-        while not self.runtime.stop.requested:
-            try:
-                self.broker.declare(self.topology)  # a broker that was killed may have forgotten a young queue
-                publisher = self.broker.open_publisher()
-            except BrokerError as error:
-                waiting.rest(error)
-                continue
-            waiting.is_over()
-            try:
-                self._publish_with(publisher)
-            except BrokerError as error:
-                log.warning("relay lost the broker", why=str(error))
-                self.metrics.broker_connections_lost.inc()
-                self.runtime.stop.wait(PATIENCE_S)
-            finally:
-                publisher.close()
+        """Publish until shutdown is requested; reconnect when the broker or the database fails."""
+        run_reconnecting(self.runtime.shutdown, self.metrics, "relay", self._open_publisher, self._publish_with)
+
+    def _open_publisher(self) -> Publisher:
+        self.broker.declare(self.topology)  # a broker that was killed may have forgotten a new queue
+        return self.broker.open_publisher()
 
     def _publish_with(self, publisher: Publisher) -> None:
-        waiting = Waiting(self.runtime.stop, "relay waits for the database")
-        while not self.runtime.stop.requested:
+        shutdown = self.runtime.shutdown
+        backoff = Backoff(shutdown, "relay waits for the database")
+        while not shutdown.requested:
             try:
                 published = self.publish_batch(publisher)
             except DatabaseError as error:
-                waiting.rest(error)
+                backoff.wait(error)
                 continue
-            waiting.is_over()
+            backoff.reset()
             if published == 0:
-                self.runtime.stop.wait(self.idle_s)
+                shutdown.wait(self.idle_s)
 
     def publish_batch(self, publisher: Publisher) -> int:
-        """How many rows were taken up; those that were confirmed are marked, the others given back.
+        """Publish one batch of due rows; return its size. Confirmed rows are marked sent, the others released.
 
         Raises:
-            BrokerError: not everything was confirmed: the connection is in doubt, or a queue is gone or full. Start afresh.
-            DatabaseError: as `transact`; an unmarked row is published again when its claim has run out.
+            BrokerError: not every message was confirmed: the connection is unreliable, or a queue is missing or full. Reconnect.
+            DatabaseError: as `transact`; rows that were not marked are published again when their claim has expired.
         """
         claim = self.runtime.entropy.identifier()
         rows = transact(
@@ -84,15 +72,15 @@ class Relay:
         try:
             outcomes = publisher.publish([_message(row) for row in rows], timeout_s=self.confirm_timeout_s)
         except BrokerError:
-            transact(self.engine, lambda connection: outbox.give_back(connection, claim, [row.id for row in rows]))
+            transact(self.engine, lambda connection: outbox.release(connection, claim, [row.id for row in rows]))
             raise
         for outcome, count in Counter(outcomes).items():
             self.metrics.published.labels(outcome.value).inc(count)
         self._settle(claim, list(zip(rows, outcomes, strict=True)))
         if PublishOutcome.UNKNOWN in outcomes:
-            raise BrokerConnectionLost("confirms stayed away")
+            raise BrokerConnectionLost("missing confirms")
         if set(outcomes) != {PublishOutcome.CONFIRMED}:
-            raise BrokerUnavailable("no queue takes what was published")
+            raise BrokerUnavailable("the broker did not accept every message")
         return len(rows)
 
     def _settle(self, claim: str, outcomes: Sequence[tuple[OutboxRow, PublishOutcome]]) -> None:
@@ -102,9 +90,9 @@ class Relay:
 
         def work(connection: Connection) -> None:
             outbox.mark_sent(connection, ids[PublishOutcome.CONFIRMED])
-            outbox.give_back(connection, claim, ids[PublishOutcome.UNKNOWN])
-            not_taken = ids[PublishOutcome.RETURNED] + ids[PublishOutcome.REFUSED]
-            outbox.put_off(connection, claim, not_taken, delay_s=NOT_TAKEN_S)
+            outbox.release(connection, claim, ids[PublishOutcome.UNKNOWN])
+            unroutable = ids[PublishOutcome.RETURNED] + ids[PublishOutcome.REFUSED]
+            outbox.postpone(connection, claim, unroutable, delay_s=UNROUTABLE_DELAY_S)
 
         transact(self.engine, work)
 

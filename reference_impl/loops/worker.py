@@ -1,36 +1,36 @@
-"""The worker: take a message, claim its task, run the handler outside any transaction, settle, and only then acknowledge."""
+"""The worker: receive a message, claim its task, run the handler outside any transaction, settle, and only then acknowledge."""
 
 import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import structlog
 from sqlalchemy import Connection, Engine
 
 from reference_impl.attempt import Attempt
-from reference_impl.errors import BrokerError, DatabaseError, PermanentFailure
-from reference_impl.loops import lease
-from reference_impl.loops.backoff import PATIENCE_S, Waiting
-from reference_impl.loops.lease import HeldClaims
+from reference_impl.errors import DatabaseError, PermanentFailure
+from reference_impl.extensions import Handler
+from reference_impl.loops.backoff import RETRY_DELAY_S, Backoff
+from reference_impl.loops.claiming import claim_task
+from reference_impl.loops.heartbeat import HeldClaims
+from reference_impl.loops.reconnection import run_reconnecting
 from reference_impl.metrics import Metrics
-from reference_impl.ports import Broker, Cache, Consumer, Delivery, Handler, Runtime, Topology
+from reference_impl.ports import Broker, Cache, Consumer, Delivery, Topology
 from reference_impl.retry import Failure, RetryPolicy, classify, delay_s
 from reference_impl.rows import settlement
+from reference_impl.rows.document import document
 from reference_impl.rows.settlement import Settled
-from reference_impl.rows.store import document
 from reference_impl.rows.transactions import transact
+from reference_impl.runtime import Runtime
 from reference_impl.task import Claim
 
-log = structlog.get_logger()
-
 _TASK_ID = re.compile(r"[!-~]{1,36}")
-"""What fits its column. What the database's driver cannot even encode would end the worker, and the next one that gets the message."""
+"""Valid task ids (column width, printable ASCII). Anything else could make the driver raise and crash every worker that gets it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """How a worker works; what each means is said in `settings.Settings`."""
+    """Settings of a worker; `settings.Settings` explains each."""
 
     prefetch: int
     lease_s: float
@@ -42,7 +42,7 @@ class WorkerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Everything that the slots of one worker process share."""
+    """What all slots of one worker process share."""
 
     runtime: Runtime
     engine: Engine
@@ -55,82 +55,74 @@ class Worker:
     options: WorkerOptions
 
     def run_slot(self) -> None:
-        """Work through the queue, one task at a time, until it is time to end; a lost broker is waited for."""
-        waiting = Waiting(self.runtime.stop, "worker waits for the broker")
-        while not self.runtime.stop.requested:
-            try:
-                self.broker.declare(self.topology)  # a broker that was killed may have forgotten a young queue
-                consumer = self.broker.open_consumer(self.topology.work_queue, prefetch=self.options.prefetch)
-            except BrokerError as error:
-                waiting.rest(error)
-                continue
-            waiting.is_over()
-            try:
-                self._consume(consumer)
-            except BrokerError as error:
-                log.warning("worker lost the broker", why=str(error))
-                self.metrics.broker_connections_lost.inc()
-                self.runtime.stop.wait(PATIENCE_S)
-            finally:
-                consumer.close()
+        """Handle one task at a time until shutdown is requested; reconnect when the broker fails."""
+        run_reconnecting(self.runtime.shutdown, self.metrics, "worker", self._open_consumer, self._consume)
+
+    def _open_consumer(self) -> Consumer:
+        self.broker.declare(self.topology)  # a broker that was killed may have forgotten a new queue
+        return self.broker.open_consumer(self.topology.work_queue, prefetch=self.options.prefetch)
 
     def _consume(self, consumer: Consumer) -> None:
-        while not self.runtime.stop.requested:
+        while not self.runtime.shutdown.requested:
             delivery = consumer.receive(timeout_s=self.options.receive_s)
             if delivery is not None:
-                self.deal_with(consumer, delivery)
+                self.handle_delivery(consumer, delivery)
 
-    def deal_with(self, consumer: Consumer, delivery: Delivery) -> None:
-        """One message from its delivery to its acknowledgement, with whatever lies between.
+    def handle_delivery(self, consumer: Consumer, delivery: Delivery) -> None:
+        """Process one message: claim its task, run the attempt, settle it, acknowledge the message.
 
         Raises:
-            BrokerError: the consumer is no good any more; the message will come again.
+            BrokerError: the consumer is broken; the message will be delivered again.
         """
         if delivery.redelivered:
             self.metrics.redeliveries.inc()
         task_id = _task_id(delivery.body)
         if task_id is None:
-            consumer.reject(delivery, requeue=False)  # no message of ours: to the dead letters, for a person to see
+            consumer.reject(delivery, requeue=False)  # not a message of this system: dead-letter it for an operator
             return
         try:
-            claim = self.take(task_id)
+            claim = self.claim_task(task_id)
         except DatabaseError:
-            consumer.reject(delivery, requeue=True)  # it is time to end, and the message is for somebody else
+            consumer.reject(delivery, requeue=True)  # shutting down: another worker gets the message
             return
         if claim is None:
-            consumer.ack(delivery)  # it runs elsewhere, is ended, or is not due: whoever made it so sees to the rest
+            consumer.ack(
+                delivery
+            )  # running elsewhere, ended, or not due: another message or the rescuer takes care of it
             return
         if self._run(claim):
             self.runtime.observer.acknowledging(claim)
-            consumer.ack(delivery)  # last, and only now: before the outcome is durable, an ack loses the task if we die
+            consumer.ack(
+                delivery
+            )  # last: an ack before the outcome is durable would lose the task if this process died
         else:
             consumer.reject(delivery, requeue=True)
 
-    def take(self, task_id: str) -> Claim | None:
-        """A claim on the task, or None: tried until the database says which, or until it is time to end.
+    def claim_task(self, task_id: str) -> Claim | None:
+        """A claim on the task, or None (as `claiming.claim_task`); retried until the database answers.
 
-        The message is kept meanwhile. Given back, it would come again at once, and after as many times as the broker's delivery
-        limit allows be buried with the dead letters: a database that is away for seconds would do that to whatever waits.
-        A claim whose commit is unknown is not ours to use: if it was made, the next try finds the task taken, and its lease runs out.
+        The message is kept meanwhile. If it were returned, the broker would deliver it again at once and, after reaching its delivery
+        limit, dead-letter it: a database outage of seconds would do that to every waiting message.
+        A claim whose commit is unknown is not used: if it was committed, the next try finds the task claimed, and its lease expires.
 
         Raises:
-            DatabaseError: it is time to end.
+            DatabaseError: shutdown was requested before the database answered.
         """
-        waiting = Waiting(self.runtime.stop, "worker waits for the database")
+        backoff = Backoff(self.runtime.shutdown, "worker waits for the database")
         while True:
             try:
-                return lease.take(self.runtime, self.engine, task_id, lease_s=self.options.lease_s)
+                return claim_task(self.runtime, self.engine, task_id, lease_s=self.options.lease_s)
             except DatabaseError as error:
-                if waiting.rest(error):
+                if backoff.wait(error):
                     raise
 
     def _run(self, claim: Claim) -> bool:
-        """Whether the attempt's outcome is durable, by us or by whoever took over."""
+        """Run and settle the attempt. Whether the outcome of the task is durable, written by this attempt or by a later one."""
         self.held.add(claim)
         try:
             result, failure = self._call_handler(claim)
         finally:
-            # From here on the lease is not renewed: what is left of it is for the settling, and a crash ends it soon.
+            # No renewal from here on: settling must fit into the rest of the lease, and after a crash the lease expires soon.
             self.held.remove(claim)
         self.runtime.observer.claim_released(claim)
         return self._settle(claim, result, failure)
@@ -143,7 +135,7 @@ class Worker:
                 raise PermanentFailure(f"no handler for tasks of type {claim.task.type!r}")
             result = handler(attempt)
             self._check_result(result)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 — the edge: what it raises ends its attempt, not us
+        except (Exception, SystemExit) as error:  # noqa: BLE001 — edge to user code: an exception ends the attempt, not the worker
             return None, classify(error)
         return result, None
 
@@ -151,16 +143,16 @@ class Worker:
         if result is None:
             return
         if not isinstance(result, dict):
-            raise PermanentFailure("the handler's result is no JSON object")
+            raise PermanentFailure("the handler's result is not a JSON object")
         try:
             size = len(document(result))
         except (TypeError, ValueError) as error:
-            raise PermanentFailure("the handler's result is no JSON document") from error
+            raise PermanentFailure("the handler's result is not a JSON document") from error
         if size > self.options.result_bytes_max:
             raise PermanentFailure(f"the handler's result has {size} bytes; at most {self.options.result_bytes_max}")
 
     def _settle(self, claim: Claim, result: Mapping[str, object] | None, failure: Failure | None) -> bool:
-        """Tried until the database takes it or the lease has run out: then the attempt is somebody else's to end."""
+        """Settle, retrying until the database commits (True) or the lease has expired (False): then another process settles the attempt."""
         policy = self.options.retry_policy
         wait_s = 0.0 if failure is None else delay_s(claim.task.attempts_spent, policy, self.runtime.entropy)
 
@@ -175,17 +167,17 @@ class Worker:
             except DatabaseError:
                 if self.runtime.clock.monotonic_s() > claim.held_until_s:
                     return False
-                self.runtime.clock.sleep(PATIENCE_S)
+                self.runtime.clock.sleep(RETRY_DELAY_S)
             else:
                 self.metrics.settled.labels(settled).inc()
                 return True
 
     def settle_success(self, connection: Connection, claim: Claim, result: Mapping[str, object] | None) -> Settled:
-        """The attempt did its work: what becomes of its task, in one transaction, which may be tried again."""
+        """Settle a successful attempt, in one transaction that may be retried."""
         return settlement.settle_success(connection, claim, result)
 
     def settle_failure(self, connection: Connection, claim: Claim, failure: Failure, *, delay_s: float) -> Settled:
-        """The attempt failed: what becomes of its task, in one transaction, which may be tried again."""
+        """Settle a failed attempt, in one transaction that may be retried."""
         return settlement.settle_failure(
             connection,
             claim,
@@ -198,7 +190,7 @@ class Worker:
 
 
 def _task_id(body: bytes) -> str | None:
-    """The task that the message names; None if no system of ours can have sent it."""
+    """The task id in the message; None if the message cannot come from this system."""
     try:
         task_id = json.loads(body)["task_id"]
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 
 def migrate(engine: Engine) -> None:
-    """Bring the database up to date. Idempotent; run it from one process at a time."""
+    """Upgrade the database to the current schema. Idempotent; run it from one process at a time."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
     config.attributes["engine"] = engine

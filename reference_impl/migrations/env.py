@@ -1,4 +1,4 @@
-"""How Alembic reaches the database: through the engine that `migrate` was given."""
+"""Alembic environment: runs the migrations on the engine that `migrate` passes in."""
 
 from alembic import context
 

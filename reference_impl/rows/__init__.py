@@ -1,1 +1,1 @@
-"""The rows of a task: one transaction each."""
+"""The database rows of the system; each public function is one step inside a transaction of its caller, or one transaction."""

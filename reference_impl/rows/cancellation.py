@@ -1,4 +1,4 @@
-"""What a user can do to a task: withdraw it."""
+"""Cancellation of a task by its user."""
 
 import enum
 
@@ -6,23 +6,24 @@ from sqlalchemy import Connection, Engine
 
 from reference_impl.rows import store
 from reference_impl.rows.transactions import transact
+from reference_impl.rows.transitions import apply, transition
 from reference_impl.task import HELD, WAITING, TaskState
 
 
 class Cancelled(enum.Enum):
-    """How a cancellation was answered."""
+    """The answer to a cancellation."""
 
-    DONE = "done"  # it will not run again: that is a promise
-    ASKED = "asked"  # an attempt is at work and has been asked to stop; it may still succeed
-    TOO_LATE = "too late"  # it had ended otherwise
+    DONE = "done"  # cancelled: the task will certainly not run again
+    ASKED = "asked"  # the running attempt was asked to stop; the task may still succeed
+    TOO_LATE = "too late"  # the task had ended in another state
     NOT_FOUND = "not found"
 
 
-_CANCEL = {state: store.moving(state, TaskState.CANCELLED) for state in WAITING}
+_CANCEL = {state: transition(state, TaskState.CANCELLED) for state in WAITING}
 
 
 def cancel(engine: Engine, task_id: str, *, actor: str) -> Cancelled:
-    """Withdraw the task. Idempotent.
+    """Cancel the task. Idempotent.
 
     Raises:
         DatabaseError: as `transact`.
@@ -33,7 +34,7 @@ def cancel(engine: Engine, task_id: str, *, actor: str) -> Cancelled:
         if task is None:
             return Cancelled.NOT_FOUND
         if task.status in WAITING:
-            store.move(connection, _CANCEL[task.status], task_id, actor=actor)
+            apply(connection, _CANCEL[task.status], task_id, actor=actor)
             return Cancelled.DONE
         if task.status in HELD:
             store.request_cancel(connection, task_id)

@@ -1,4 +1,4 @@
-"""The database server's own clock as an SQL expression: the only clock that judges leases, delays and deadlines (R24)."""
+"""The database server's clock as an SQL expression: the only clock that decides about leases, delays and deadlines (R24)."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ US_PER_S = 1_000_000
 class now_us(FunctionElement[int]):  # noqa: N801 — it reads as the SQL function that it is
     """Microseconds since the Unix epoch when the statement began, by the clock of the database server.
 
-    A statement that waited for a lock therefore sees an instant in the past: it takes a lease to be fresher, and renews one
-    for shorter, than it is; both err towards leaving the holder alone.
+    A statement that waited for a lock therefore sees an instant in the past: it considers a lease valid for slightly too long, and
+    renews a lease for slightly too short. Neither lets a second holder in too early.
     """
 
     type = BigInteger()
@@ -31,9 +31,9 @@ def _mysql(element: now_us, compiler: SQLCompiler, **options: Any) -> str:
 
 @compiles(now_us, "sqlite")
 def _sqlite(element: now_us, compiler: SQLCompiler, **options: Any) -> str:
-    return "now_us()"  # a function that the adapter gives to every connection
+    return "now_us()"  # a function that the adapter registers on every connection
 
 
 def microseconds(seconds: float) -> int:
-    """A duration as the database counts it."""
+    """A duration in the unit of the database columns."""
     return round(seconds * US_PER_S)

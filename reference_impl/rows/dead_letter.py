@@ -1,4 +1,4 @@
-"""Dead letters: written with the state DEAD in one transaction, kept until a person redrives or discards them."""
+"""Dead letters: written in the transaction that makes a task DEAD, kept until an operator redrives or discards them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,18 +9,19 @@ from sqlalchemy import Connection, String, bindparam, func, insert, select, upda
 from reference_impl.rows import outbox, store
 from reference_impl.rows.database_clock import now_us
 from reference_impl.rows.schema import dead_letters, tasks
+from reference_impl.rows.transitions import apply, transition
 from reference_impl.task import Task, TaskState
 
 Reason = Literal["exhausted", "poison"]
-"""exhausted: the last attempt failed. poison: the last attempt never came to an end (its worker died or lost its lease)."""
+"""exhausted: the last attempt failed. poison: the last attempt never ended (its worker died or lost its lease)."""
 
 REDRIVEN = "redriven"
-"""How a letter was handled whose task was put back to work."""
+"""Value of `handled_how` for a redriven letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A task that waits for a person."""
+    """A dead task that waits for an operator."""
 
     id: int
     task_id: str
@@ -45,13 +46,13 @@ _WRITE = insert(dead_letters).from_select(
 
 
 def write(connection: Connection, task: Task, reason: Reason, *, dead_queue: str) -> None:
-    """The letter of a task that has just been moved to DEAD, and its message to the dead-letter queue."""
+    """Write the letter of a task that this transaction has made DEAD, and its message to the dead-letter queue."""
     connection.execute(_WRITE, {"dead_id": task.id, "why": reason})
     outbox.put(connection, task.id, dead_queue, trace_id=task.trace_id)
 
 
 def open_letters(connection: Connection, *, rows_max: int) -> Sequence[DeadLetter]:
-    """The letters that nobody has handled, oldest first."""
+    """The unhandled letters, oldest first."""
     rows = connection.execute(
         select(dead_letters).where(dead_letters.c.handled_us.is_(None)).order_by(dead_letters.c.id).limit(rows_max)
     )
@@ -64,37 +65,37 @@ def open_letters(connection: Connection, *, rows_max: int) -> Sequence[DeadLette
 
 
 def open_count(connection: Connection) -> int:
-    """How many letters nobody has handled."""
+    """Number of unhandled letters."""
     return (
         connection.scalar(select(func.count()).select_from(dead_letters).where(dead_letters.c.handled_us.is_(None)))
         or 0
     )
 
 
-_REDRIVE = store.moving(
+_REDRIVE = transition(
     TaskState.DEAD, TaskState.ACCEPTED, attempts_spent=0, enqueued_us=now_us(), cancel_requested=False
 )
 
 
 def redrive(connection: Connection, letter_id: int, *, actor: str, work_queue: str) -> bool:
-    """Whether this call put the task back to work, with a fresh budget of attempts."""
+    """Put the task back to work with a new budget of attempts; False: there is no such unhandled letter."""
     task_id = _handle(connection, letter_id, how=REDRIVEN)
     task = None if task_id is None else store.find(connection, task_id)
     if task is None:
         return False
-    moved = store.move(connection, _REDRIVE, task.id, actor=actor)
+    moved = apply(connection, _REDRIVE, task.id, actor=actor)
     if moved:
         outbox.put(connection, task.id, work_queue, trace_id=task.trace_id)
     return moved
 
 
 def discard(connection: Connection, letter_id: int, *, why: str) -> bool:
-    """Whether this call closed the letter; the task stays DEAD."""
+    """Close the letter, leaving the task DEAD; False: there is no such unhandled letter."""
     return _handle(connection, letter_id, how=f"discarded: {why}"[:200]) is not None
 
 
 def _handle(connection: Connection, letter_id: int, *, how: str) -> str | None:
-    """The task of the letter, if this call was the one that closed it."""
+    """Close the letter and return its task's id; None if there is no such unhandled letter."""
     closed = connection.execute(
         update(dead_letters)
         .where(dead_letters.c.id == letter_id, dead_letters.c.handled_us.is_(None))

@@ -1,4 +1,4 @@
-"""The transactional outbox: a message is a row, committed together with the fact it tells of, and published afterwards."""
+"""The transactional outbox: a message is a row, committed together with the change that it announces, and published afterwards."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from sqlalchemy import BigInteger, Connection, Integer, bindparam, delete, func, insert, or_, select, update
 
 from reference_impl.rows.database_clock import microseconds, now_us
+from reference_impl.rows.document import document
 from reference_impl.rows.schema import outbox, tasks
-from reference_impl.rows.store import document
 from reference_impl.task import WAITING
 
 PENDING = "PENDING"
@@ -16,14 +16,14 @@ SENT = "SENT"
 
 @dataclass(frozen=True, slots=True)
 class OutboxRow:
-    """A message that waits to be published."""
+    """A message to be published."""
 
     id: int
     queue: str
     body: str
 
 
-# Statements are built once, with parameters: building them anew costs more than executing them.
+# Statements are built once, with parameters: building a statement costs more than executing it.
 _PUT = insert(outbox).values(
     task_id=bindparam("task_id"),
     queue=bindparam("queue"),
@@ -35,13 +35,13 @@ _PUT = insert(outbox).values(
 
 
 def put(connection: Connection, task_id: str, queue: str, *, trace_id: str, delay_s: float = 0.0) -> None:
-    """Have the task's message published to `queue`, not before `delay_s` from now."""
+    """Enqueue the task's message for publication to `queue`, not before `delay_s` from now."""
     body = document({"task_id": task_id, "trace_id": trace_id})
     connection.execute(_PUT, {"task_id": task_id, "queue": queue, "body": body, "delay_us": microseconds(delay_s)})
 
 
 _IS_FREE = or_(outbox.c.claim_expires_us.is_(None), outbox.c.claim_expires_us < now_us())
-# SKIP LOCKED (which SQLite leaves out) only keeps relays from waiting for one another; the update below decides.
+# SKIP LOCKED (not in SQLite) only prevents relays from waiting for each other; the update below decides.
 _DUE = (
     select(outbox.c.id)
     .where(outbox.c.status == PENDING, outbox.c.available_us <= now_us(), _IS_FREE)
@@ -63,18 +63,18 @@ _CLAIMED = (
 _MARK_SENT = (
     update(outbox).where(outbox.c.id.in_(_IDS), outbox.c.status == PENDING).values(status=SENT, sent_us=now_us())
 )
-_GIVE_BACK = (
+_RELEASE = (
     update(outbox)
     .where(outbox.c.id.in_(_IDS), outbox.c.claim == bindparam("own_claim"), outbox.c.status == PENDING)
     .values(claim=None, claim_expires_us=None)
 )
-_PUT_OFF = _GIVE_BACK.values(available_us=now_us() + bindparam("delay_us", type_=BigInteger))
+_POSTPONE = _RELEASE.values(available_us=now_us() + bindparam("delay_us", type_=BigInteger))
 
 
 def claim_batch(connection: Connection, claim: str, *, rows_max: int, claim_s: float) -> Sequence[OutboxRow]:
-    """Rows that are due and that no other relay is publishing, now marked with `claim` for `claim_s`.
+    """Mark due rows that no other relay is publishing with `claim`, for `claim_s`, and return them.
 
-    By state, never by "greater than the last id": a row that committed late with a lower id is found like any other.
+    Rows are found by state, never by "greater than the last id": a row with a lower id may be committed later.
     """
     ids = connection.scalars(_DUE, {"rows_max": rows_max}).all()
     if not ids:
@@ -85,21 +85,21 @@ def claim_batch(connection: Connection, claim: str, *, rows_max: int, claim_s: f
 
 
 def mark_sent(connection: Connection, ids: Sequence[int]) -> None:
-    """These are confirmed by the broker. Whoever published them: a confirm is a confirm, also after the claim ran out."""
+    """Mark rows that the broker has confirmed. A confirm counts even if the relay's claim has expired since."""
     if ids:
         connection.execute(_MARK_SENT, {"ids": ids})
 
 
-def give_back(connection: Connection, claim: str, ids: Sequence[int]) -> None:
-    """These were not confirmed: they may be published again, by anybody, at once, unless somebody else has claimed them since."""
+def release(connection: Connection, claim: str, ids: Sequence[int]) -> None:
+    """Release unconfirmed rows, so that any relay may publish them again at once; rows claimed by another relay stay as they are."""
     if ids:
-        connection.execute(_GIVE_BACK, {"ids": ids, "own_claim": claim})
+        connection.execute(_RELEASE, {"ids": ids, "own_claim": claim})
 
 
-def put_off(connection: Connection, claim: str, ids: Sequence[int], *, delay_s: float) -> None:
-    """These the broker does not take: as `give_back`, but not before `delay_s` from now, so that they do not stand before the others."""
+def postpone(connection: Connection, claim: str, ids: Sequence[int], *, delay_s: float) -> None:
+    """As `release`, for rows that the broker refused: published again after `delay_s` at the earliest, so as not to block other rows."""
     if ids:
-        connection.execute(_PUT_OFF, {"ids": ids, "own_claim": claim, "delay_us": microseconds(delay_s)})
+        connection.execute(_POSTPONE, {"ids": ids, "own_claim": claim, "delay_us": microseconds(delay_s)})
 
 
 _OLDEST_PENDING_AGE = select(now_us() - func.min(outbox.c.available_us)).where(outbox.c.status == PENDING)
@@ -111,18 +111,18 @@ _OLD_SENT = (
 
 
 def oldest_pending_age_us(connection: Connection) -> int:
-    """How long the oldest due row has been waiting to be published; 0 if none waits."""
+    """How long the oldest due row has been waiting for publication; 0 if there is none."""
     age: int | None = connection.scalar(_OLDEST_PENDING_AGE)
     return max(0, age or 0)
 
 
 def pending_count(connection: Connection) -> int:
-    """Rows not yet confirmed."""
+    """Number of rows not yet confirmed."""
     return connection.scalar(select(func.count()).select_from(outbox).where(outbox.c.status == PENDING)) or 0
 
 
 def purge_sent(connection: Connection, *, older_than_s: float, rows_max: int) -> int:
-    """Delete some of the rows that were sent long ago; how many."""
+    """Delete at most `rows_max` rows that were sent more than `older_than_s` ago; return their number."""
     ids = connection.scalars(_OLD_SENT, {"age_us": microseconds(older_than_s), "rows_max": rows_max}).all()
     if ids:
         connection.execute(delete(outbox).where(outbox.c.id.in_(ids)))
@@ -139,9 +139,9 @@ _LATEST_OF_WAITING = (
 
 
 def revive_waiting(connection: Connection) -> None:
-    """Have the message of every task that still waits published again: for a queue that did not survive a restart.
+    """Publish the message of every waiting task again, because the queue did not survive a restart.
 
-    The latest of each task: earlier ones were for attempts that are over, or for the dead letters before a redrive.
+    Only the latest message of each task: earlier ones belong to past attempts, or to a dead letter before a redrive.
     """
     connection.execute(
         update(outbox)

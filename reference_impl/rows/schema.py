@@ -21,10 +21,10 @@ metadata = MetaData(
     naming_convention={"ix": "ix_%(table_name)s_%(column_0_N_name)s", "uq": "uq_%(table_name)s_%(column_0_N_name)s"}
 )
 
-# Byte-wise comparison: ids, users and keys that differ in case or accent are different.
+# Byte-wise comparison: ids, users and keys that differ in case or accents are different.
 _MYSQL: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
-_COUNTED = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only in an INTEGER key
-_DOCUMENT = Text().with_variant(MEDIUMTEXT(), "mysql", "mariadb")  # whose TEXT ends at 64 KiB
+_COUNTED = BigInteger().with_variant(Integer, "sqlite")  # SQLite generates ids only for an INTEGER primary key
+_DOCUMENT = Text().with_variant(MEDIUMTEXT(), "mysql", "mariadb")  # MySQL's TEXT is limited to 64 KiB
 
 tasks = Table(
     "tasks",
@@ -34,7 +34,7 @@ tasks = Table(
     Column("type", String(64), nullable=False),
     Column("priority", SmallInteger, nullable=False),
     Column("status", String(16), nullable=False),
-    # What makes a submission the same as an earlier one: a hash of the Idempotency-Key where one was sent, else of the request.
+    # Identifies repeated submissions: a hash of the Idempotency-Key if there is one, else of the request.
     Column("request_key", String(64), nullable=False),
     Column("request_hash", String(64), nullable=False),
     Column("payload", _DOCUMENT, nullable=False),
@@ -50,7 +50,9 @@ tasks = Table(
     Column("heartbeat_us", BigInteger),
     Column("next_attempt_us", BigInteger),
     Column("deadline_us", BigInteger),
-    Column("enqueued_us", BigInteger, nullable=False),  # when it was last due in the queue: the sweeper's safety net
+    Column(
+        "enqueued_us", BigInteger, nullable=False
+    ),  # when its message was last due; the rescuer finds undelivered tasks by it
     Column("trace_id", String(64), nullable=False),
     Column("created_us", BigInteger, nullable=False),
     Column("updated_us", BigInteger, nullable=False),
@@ -68,7 +70,7 @@ outbox = Table(
     Column("queue", String(64), nullable=False),
     Column("body", String(255), nullable=False),
     Column("status", String(8), nullable=False),  # PENDING, SENT
-    Column("available_us", BigInteger, nullable=False),  # not to be published before: that is how retries wait
+    Column("available_us", BigInteger, nullable=False),  # not published before this instant; retries wait this way
     Column("claim", String(36)),
     Column("claim_expires_us", BigInteger),
     Column("created_us", BigInteger, nullable=False),

@@ -1,4 +1,4 @@
-"""Submitting a task: its row, its audit row and its message in one transaction, once per user and key (R8)."""
+"""Submitting a task: one transaction inserts its row, its audit row and its message, once per user and key (R8)."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -10,16 +10,18 @@ from sqlalchemy.exc import IntegrityError
 from reference_impl.errors import CommitUnknown, DatabaseUnavailable, KeyConflict, PayloadTooLarge, RequestInvalid
 from reference_impl.ports import Entropy
 from reference_impl.rows import outbox, store
+from reference_impl.rows.document import document
+from reference_impl.rows.store import NewRow
 from reference_impl.rows.transactions import read, transact
 from reference_impl.task import Task
 
 TRIES_MAX = 3
-"""Submitting is idempotent, so a commit whose answer was lost is simply submitted again."""
+"""A submission is idempotent, so it is retried after a commit whose reply was lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a client asks for; `deadline_s` counts from now."""
+    """A client's request for a new task; `deadline_s` counts from now."""
 
     user_id: str
     type: str
@@ -32,7 +34,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The task that stands for the submission, and whether this call created it."""
+    """The task of a submission, and whether this call created it."""
 
     task: Task
     created: bool
@@ -40,58 +42,58 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A submission, checked and worked out, of which nothing is in the database yet: `values` are those of its row."""
+    """A validated submission, as the row that it will become. Nothing is in the database yet."""
 
-    submission: Submission
-    values: Mapping[str, object]
+    row: NewRow
 
     def find(self, connection: Connection) -> Task | None:
-        """The task of this user and key, if there is one."""
-        return store.find_by_key(connection, self.submission.user_id, str(self.values["request_key"]))
+        """The existing task of this user and key, or None."""
+        return store.find_by_key(connection, self.row.user_id, self.row.request_key)
 
     def create(self, connection: Connection, *, actor: str, work_queue: str) -> Task:
-        """The task, with its message.
+        """Insert the task and its message.
 
         Raises:
-            sqlalchemy.exc.IntegrityError: this user's key is taken.
+            sqlalchemy.exc.IntegrityError: another task of this user has this key.
         """
-        task_id = str(self.values["id"])
-        store.insert_accepted(connection, self.values, deadline_s=self.submission.deadline_s, actor=actor)
-        outbox.put(connection, task_id, work_queue, trace_id=str(self.values["trace_id"]))
-        task = store.find(connection, task_id)
+        row = self.row
+        store.insert_accepted(connection, row, actor=actor)
+        outbox.put(connection, row.id, work_queue, trace_id=row.trace_id)
+        task = store.find(connection, row.id)
         assert task is not None, "a row just inserted is there"
         return task
 
-    def stands_for(self, task: Task) -> Submitted:
-        """The task as the answer to this submission.
+    def submitted_as(self, task: Task) -> Submitted:
+        """The answer to this submission, given the task of this user and key.
 
         Raises:
-            KeyConflict: the key belongs to another request.
+            KeyConflict: the key was used for a different request.
         """
-        if task.request_hash != self.values["request_hash"]:
+        if task.request_hash != self.row.request_hash:
             raise KeyConflict(task.id)
-        return Submitted(task, created=task.id == self.values["id"])
+        return Submitted(task, created=task.id == self.row.id)
 
 
 def prepare(entropy: Entropy, submission: Submission, *, payload_bytes_max: int) -> Draft:
-    """The draft of a submission, with a new id.
+    """Validate a submission and give it a new id.
 
     Raises:
-        PayloadTooLarge, RequestInvalid: it cannot be a task.
+        PayloadTooLarge, RequestInvalid: the submission is not a valid task.
     """
     payload = _checked_payload(submission.payload, payload_bytes_max)
     request_hash = _request_hash(submission, payload)
-    values = {
-        "id": entropy.identifier(),
-        "user_id": submission.user_id,
-        "type": submission.type,
-        "priority": submission.priority,
-        "request_key": request_hash if submission.key is None else _hash(f"key\n{submission.key}"),
-        "request_hash": request_hash,
-        "payload": payload,
-        "trace_id": submission.trace_id or entropy.identifier(),
-    }
-    return Draft(submission, values)
+    row = NewRow(
+        id=entropy.identifier(),
+        user_id=submission.user_id,
+        type=submission.type,
+        priority=submission.priority,
+        request_key=request_hash if submission.key is None else _hash(f"key\n{submission.key}"),
+        request_hash=request_hash,
+        payload=payload,
+        trace_id=submission.trace_id or entropy.identifier(),
+        deadline_s=submission.deadline_s,
+    )
+    return Draft(row)
 
 
 def submit(
@@ -104,13 +106,13 @@ def submit(
     payload_bytes_max: int,
     admit: Callable[[], None] = lambda: None,
 ) -> Submitted:
-    """The task of this user and key, created now or by an earlier submission.
+    """The task of this user and key, created by this call or by an earlier submission.
 
-    `admit` is called before anything is created, if as far as is known nothing has been: a client that only asks again what
-    became of its submission is not held to a limit of new tasks. It may refuse.
+    `admit` may raise to refuse a new task. It is not called if the task already exists, so that repeating a submission does not
+    count against the limit of new tasks.
 
     Raises:
-        SubmissionRefused: nothing was created. KeyConflict: the key belongs to another request.
+        SubmissionRefused: nothing was created. KeyConflict: the key was used for a different request.
         DatabaseError: as `transact`; CommitUnknown only after several tries.
     """
     draft = prepare(entropy, submission, payload_bytes_max=payload_bytes_max)
@@ -121,11 +123,11 @@ def submit(
     task = read(engine, draft.find)
     if task is None:
         admit()
-        task = _once(engine, find_or_create)
-    return draft.stands_for(task)
+        task = _transact_retrying(engine, find_or_create)
+    return draft.submitted_as(task)
 
 
-def _once(engine: Engine, find_or_create: Callable[[Connection], Task]) -> Task:
+def _transact_retrying(engine: Engine, find_or_create: Callable[[Connection], Task]) -> Task:
     unknown: CommitUnknown | None = None
     for _ in range(TRIES_MAX):
         try:
@@ -134,27 +136,27 @@ def _once(engine: Engine, find_or_create: Callable[[Connection], Task]) -> Task:
             unknown = error
         except DatabaseUnavailable as error:
             if unknown is not None:
-                raise unknown from error  # this try did nothing, but an earlier one may have created the task
+                raise unknown from error  # this try had no effect, but an earlier one may have created the task
             raise
         except IntegrityError:
-            continue  # another submission with this key came in between the look and the insert: the next look finds its task
-    raise unknown or DatabaseUnavailable("the same key is being submitted over and over")
+            continue  # a concurrent submission inserted the same key after our look-up: the next look-up finds its task
+    raise unknown or DatabaseUnavailable("another client keeps submitting the same key")
 
 
 def _request_hash(submission: Submission, payload: str) -> str:
-    """The same for the same request: all that decides what is run, when and until when."""
-    rest = store.document([submission.type, submission.priority, submission.deadline_s])
+    """Hash of every field that determines the work, its priority and its deadline."""
+    rest = document([submission.type, submission.priority, submission.deadline_s])
     return _hash(f"request\n{rest}\n{payload}")
 
 
 def _checked_payload(payload: Mapping[str, object], payload_bytes_max: int) -> str:
     try:
-        kept = store.document(payload)
+        text = document(payload)
     except ValueError as error:
-        raise RequestInvalid(f"the payload cannot be kept: {error}") from error
-    if len(kept) > payload_bytes_max:
-        raise PayloadTooLarge(len(kept), payload_bytes_max)
-    return kept
+        raise RequestInvalid(f"the payload cannot be stored: {error}") from error
+    if len(text) > payload_bytes_max:
+        raise PayloadTooLarge(len(text), payload_bytes_max)
+    return text
 
 
 def _hash(text: str) -> str:

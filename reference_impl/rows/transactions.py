@@ -1,4 +1,4 @@
-"""Short transactions that end in one of three ways: committed, surely not committed, or nobody knows."""
+"""Short transactions with three possible ends: committed, certainly not committed, or unknown."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,37 +12,37 @@ from reference_impl.errors import CommitUnknown, DatabaseUnavailable
 T = TypeVar("T")
 
 TRIES_MAX = 4
-"""A deadlock victim may be one again; four times in a row is not bad luck but a design that must be mended."""
+"""A deadlock victim may be chosen again; four deadlocks in a row are a design error, not bad luck."""
 
 _ROLLED_BACK = {
-    1205,  # lock wait time-out: InnoDB undid one statement only, so the whole transaction is rolled back here
+    1205,  # lock wait time-out: InnoDB rolled back one statement only, so we roll back the whole transaction
     1213,  # deadlock victim
     1020,  # MariaDB: record has changed since last read
 }
 
 
 def transact(engine: Engine, work: Callable[[Connection], T]) -> T:
-    """What `work` returns, done in one transaction; it is run again where the database surely undid it and another try may help.
+    """Run `work` in one transaction and return its result; retry if the database certainly rolled it back and a retry may succeed.
 
-    `work` must do nothing but talk to the database: it may run several times.
+    `work` may run several times, so it must have no effects outside the database.
 
     Raises:
         DatabaseUnavailable: nothing was committed.
-        CommitUnknown: the commit was sent, its answer never came. What follows must be safe either way.
+        CommitUnknown: the commit was sent and no reply arrived. The caller must be correct in both cases.
     """
-    return _repeated(engine, work, _commit)
+    return _with_retries(engine, work, _commit)
 
 
 def read(engine: Engine, work: Callable[[Connection], T]) -> T:
-    """What `work` returns, which only looks: nothing is committed, so nothing can be unknown.
+    """Run `work`, which only reads, and return its result. Nothing is committed, so the result cannot be unknown.
 
     Raises:
-        DatabaseUnavailable: it could not be read.
+        DatabaseUnavailable: the database did not answer.
     """
-    return _repeated(engine, work, _look)
+    return _with_retries(engine, work, _read_once)
 
 
-def _repeated(
+def _with_retries(
     engine: Engine, work: Callable[[Connection], T], once: Callable[[Connection, Callable[[Connection], T]], T]
 ) -> T:
     for attempt in range(1, TRIES_MAX + 1):
@@ -50,11 +50,11 @@ def _repeated(
             with engine.connect() as connection:
                 return once(connection, work)
         except PoolTimeout as error:
-            raise DatabaseUnavailable(_why(error)) from error
+            raise DatabaseUnavailable(_reason(error)) from error
         except (OperationalError, InterfaceError, InternalError) as error:
-            if not _may_heal(error) or attempt == TRIES_MAX:
-                raise DatabaseUnavailable(_why(error)) from error
-    raise AssertionError("the last try either returned or raised")
+            if not _may_succeed(error) or attempt == TRIES_MAX:
+                raise DatabaseUnavailable(_reason(error)) from error
+    raise AssertionError("the last try returns or raises")
 
 
 def _commit(connection: Connection, work: Callable[[Connection], T]) -> T:
@@ -62,21 +62,21 @@ def _commit(connection: Connection, work: Callable[[Connection], T]) -> T:
     try:
         result = work(connection)
     except BaseException:
-        # Whatever it was, this transaction must not live on in a pooled connection.
+        # After any exception: this transaction must not survive in a pooled connection.
         _roll_back(connection)
         raise
     try:
         transaction.commit()
     except DBAPIError as error:
         _roll_back(connection)
-        if _is_undone(error):
+        if _is_rolled_back(error):
             raise
-        # The answer was lost, or is one of those (a killed session, a server on its way down) that also come after a commit.
-        raise CommitUnknown(_why(error)) from error
+        # The reply was lost, or is an error (session killed, server shutting down) that may also follow a successful commit.
+        raise CommitUnknown(_reason(error)) from error
     return result
 
 
-def _look(connection: Connection, work: Callable[[Connection], T]) -> T:
+def _read_once(connection: Connection, work: Callable[[Connection], T]) -> T:
     try:
         return work(connection.execution_options(reads_only=True))
     finally:
@@ -95,16 +95,16 @@ def _code(error: DBAPIError) -> int | None:
     return arguments[0] if arguments and isinstance(arguments[0], int) else None
 
 
-def _is_undone(error: DBAPIError) -> bool:
-    """Whether the server said that it has not done it, in words that leave no doubt."""
+def _is_rolled_back(error: DBAPIError) -> bool:
+    """Whether the server's error states unambiguously that the transaction was rolled back."""
     return _code(error) in _ROLLED_BACK or "database is locked" in str(error.orig)
 
 
-def _may_heal(error: DBAPIError) -> bool:
-    """Whether a fresh try may go better: undone by the server, or the connection broke before the commit was sent."""
-    return _is_undone(error) or error.connection_invalidated
+def _may_succeed(error: DBAPIError) -> bool:
+    """Whether a retry may succeed: rolled back by the server, or the connection broke before the commit was sent."""
+    return _is_rolled_back(error) or error.connection_invalidated
 
 
-def _why(error: BaseException) -> str:
-    """The driver's own words, without the statement and its parameters, which may hold a payload."""
+def _reason(error: BaseException) -> str:
+    """The driver's message, without the statement and its parameters, which may contain a payload."""
     return str(getattr(error, "orig", None) or error)[:200]

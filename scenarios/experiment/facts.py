@@ -11,7 +11,6 @@ from typing import Protocol
 import msgspec
 
 from chaos.environment import Environment
-from chaos.faults import name_of
 from scenarios.contract.system import System, claims_under, policy_of
 from scenarios.experiment.scenario import Scenario
 from scenarios.record.run_facts import RunFacts
@@ -39,7 +38,7 @@ def describe_run(scenario: Scenario, system: System, environment: Environment, *
     facts = describe_world(environment, scenario=scenario.name, system=system.name, seed=seed)
     facts.story = scenario.story
     facts.repeat = repeat
-    facts.claims = sorted(claims_under(system, (name_of(strike.fault) for strike in scenario.strikes)))
+    facts.claims = sorted(claims_under(system, (strike.fault.name for strike in scenario.strikes)))
     facts.at_stake = list(scenario.at_stake)
     facts.policy = {name: value for name, value in policy.items() if value is not None}
     return facts

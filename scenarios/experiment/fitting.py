@@ -3,16 +3,7 @@
 from collections.abc import Sequence
 
 from chaos.environment import Environment, ProcessSpec, Services
-from chaos.faults import (
-    REACHED,
-    DegradeNetwork,
-    FailOverRedis,
-    Fault,
-    KillService,
-    SwallowAck,
-    WithholdConfirm,
-    name_of,
-)
+from chaos.faults import REACHED, Fault
 from scenarios.contract.guard import answered_processes, plugin_call
 from scenarios.contract.system import Embeddable, Handlers, System
 from scenarios.errors import NotApplicable
@@ -59,40 +50,26 @@ def processes_to_link(
             raise NotApplicable(f"{system.name} has no leader: no process in the role {LEADER_ROLE!r}")
         process = _process_aimed_at(strike.fault, system, specs)
         _check_services(strike.fault, system, environment)
-        if process is not None and isinstance(strike.fault, (SwallowAck, WithholdConfirm, DegradeNetwork)):
+        if process is not None and strike.fault.needs_link:
             linked.append(process)
     return tuple(dict.fromkeys(linked))
 
 
 def _process_aimed_at(fault: Fault, system: System, specs: Sequence[ProcessSpec]) -> str | None:
-    role = getattr(fault, "process", None)
+    role = fault.struck_process
     if role is None or role == REACHED:
         return None
     process = process_playing(role, specs)
     if process is None:
-        raise NotApplicable(
-            f"{name_of(fault)} has nothing to strike: {system.name} has no process in the role {role!r}"
-        )
+        raise NotApplicable(f"{fault.name} has nothing to strike: {system.name} has no process in the role {role!r}")
     return process
 
 
 def _check_services(fault: Fault, system: System, environment: Environment) -> None:
-    service = _service_of(fault)
+    service = fault.struck_service
     if service is None:
         return
     if service not in system.needs:
-        raise NotApplicable(f"{name_of(fault)} has nothing to strike: {system.name} does not use {service}")
+        raise NotApplicable(f"{fault.name} has nothing to strike: {system.name} does not use {service}")
     if service not in environment.offers:
-        raise NotApplicable(f"{name_of(fault)} needs {service}, which the environment {environment.name!r} lacks")
-
-
-def _service_of(fault: Fault) -> str | None:
-    match fault:
-        case KillService(service) | DegradeNetwork(service=service):
-            return service
-        case FailOverRedis():
-            return "redis"
-        case SwallowAck() | WithholdConfirm():
-            return "rabbitmq"
-        case _:
-            return None
+        raise NotApplicable(f"{fault.name} needs {service}, which the environment {environment.name!r} lacks")

@@ -2,21 +2,13 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
-from chaos.environment import Environment, Injection, Process, ProcessSpec, Services
+from chaos.environment import Environment, Process, ProcessSpec, Services
 from chaos.errors import ChaosError, FaultDidNotBite
-from chaos.faults import (
-    REACHED,
-    WAITING_FOR_TRAFFIC,
-    FailOverRedis,
-    Fault,
-    KillProcess,
-    KillService,
-    PauseProcess,
-    name_of,
-)
+from chaos.faults import REACHED, Fault
+from chaos.injection import Evidence, Injection
 from scenarios.contract.tasklab_probe import Recorder
 from scenarios.experiment.outside import Gate, OutsideServer, Point
 from scenarios.experiment.scenario import (
@@ -91,7 +83,7 @@ class Course:
     def facts(self) -> FaultRecord:
         """For run.json."""
         return FaultRecord(
-            fault=name_of(self.fault),
+            fault=self.fault.name,
             target=self.target,
             when=describe(self.strike.when),
             begun_ns=self.begun_ns,
@@ -145,7 +137,7 @@ class Nemesis:
         return {
             course.target
             for course in self.courses
-            if isinstance(course.fault, KillProcess) and course.begun_ns is not None and course.healed_ns is None
+            if course.fault.ends_process and course.begun_ns is not None and course.healed_ns is None
         }
 
     def strikes_now(self) -> bool:
@@ -155,7 +147,7 @@ class Nemesis:
     def problems(self) -> list[str]:
         """What went wrong with strikes that are over: each of them makes the run unknown."""
         return [
-            course.problem or f"strike {name_of(course.fault)} on {course.target} did not run to its end"
+            course.problem or f"strike {course.fault.name} on {course.target} did not run to its end"
             for course in self.courses
             if course.healed_ns is None
         ]
@@ -203,7 +195,7 @@ class Nemesis:
             self._await(lambda: self._bitten[number - 1].is_set(), course)
             before = self.courses[number - 1]
             if before.problem:
-                raise FaultDidNotBite(name_of(course.fault), course.target, "the strike before it did not bite")
+                raise FaultDidNotBite(course.fault.name, course.target, "the strike before it did not bite")
             self._rest(drawn(when.wait_s))
             self._await_acknowledged(before.acknowledged + when.acknowledged)
         else:
@@ -213,7 +205,7 @@ class Nemesis:
         while not has_come():
             if self._give_up.wait(LOOK_S):
                 raise FaultDidNotBite(
-                    name_of(course.fault), course.target, f"its moment never came: {describe(course.strike.when)}"
+                    course.fault.name, course.target, f"its moment never came: {describe(course.strike.when)}"
                 )
 
     def _await_acknowledged(self, count: int) -> None:
@@ -227,29 +219,29 @@ class Nemesis:
         fault = course.fault = _by_role(course.fault, world.processes)
         injection = world.environment.injection(fault, world.services, world.processes)
         course.target = injection.target
-        if isinstance(fault, KillProcess | PauseProcess):
-            course.roles = world.processes[fault.process].spec.roles
-        names = {"fault": name_of(fault), "target": course.target}
+        if fault.struck_process is not None and not fault.needs_link:
+            course.roles = world.processes[fault.struck_process].spec.roles
+        names = {"fault": fault.name, "target": course.target}
         course.begun_ns = world.recorder.now_ns()
         world.recorder.record("fault.begin", **names)
         try:
             injection.begin()
-            course.evidence = self._await_bite(injection, fault)
+            course.evidence = self._await_bite(injection, fault).words
         except ChaosError:
             injection.end()
             raise
         course.bit_ns = world.recorder.now_ns()
         course.acknowledged = world.submissions.acknowledged
-        if isinstance(fault, KillProcess):
+        if fault.ends_process:
             world.recorder.record("crash", actor=course.target)
         world.recorder.record("fault.bit", **names, detail=course.evidence)
         self._bitten[number].set()
         self._say(f"{names['fault']} on {course.target}: {course.evidence}")
         return injection
 
-    def _await_bite(self, injection: Injection, fault: Fault) -> str:
+    def _await_bite(self, injection: Injection, fault: Fault) -> Evidence:
         """A fault that waits for traffic waits as long as there is any: it ends with the storm, not with a patience of its own."""
-        if not isinstance(fault, WAITING_FOR_TRAFFIC):
+        if not fault.waits_for_traffic:
             return injection.await_bite(BITE_TIMEOUT_S)
         while True:
             try:
@@ -268,10 +260,10 @@ class Nemesis:
 
     def _lift(self, course: Course, injection: Injection) -> None:
         recorder = self._world.recorder
-        names = {"fault": name_of(course.fault), "target": course.target}
+        names = {"fault": course.fault.name, "target": course.target}
         recorder.record("fault.end", **names)
         course.ended_ns = recorder.now_ns()
-        if isinstance(course.fault, KillProcess):
+        if course.fault.ends_process:
             recorder.record("restart", actor=course.target)
         injection.end()
         injection.await_healed(HEAL_TIMEOUT_S)
@@ -285,17 +277,16 @@ class Nemesis:
 
 def _aimed(fault: Fault, process: str) -> Fault:
     """The fault, at the process that tripped the trigger where it is meant for that one."""
-    if isinstance(fault, (KillProcess, PauseProcess)) and fault.process == REACHED:
-        return replace(fault, process=process)
-    return fault
+    return fault.aimed_at(process) if fault.struck_process == REACHED else fault
 
 
 def _by_role(fault: Fault, processes: Mapping[str, Process]) -> Fault:
     """The fault, at the first process that plays the role it names."""
-    if isinstance(fault, KillService | FailOverRedis) or fault.process in processes:
+    struck = fault.struck_process
+    if struck is None or struck in processes:
         return fault
-    playing = process_playing(fault.process, [process.spec for process in processes.values()])
-    return fault if playing is None else replace(fault, process=playing)
+    playing = process_playing(struck, [process.spec for process in processes.values()])
+    return fault if playing is None else fault.aimed_at(playing)
 
 
 def process_playing(role: str, specs: Sequence[ProcessSpec]) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.kernel.scheduler import Fiber, Life, Waiters
 from chaos.simulation.kernel.trace import Step
-from chaos.simulation.network.mishaps import Cut, Kill, Mishap, Pause, Undo
+from chaos.simulation.network.failpoints import CallFault, Cut, Kill, Pause, Undo
 from chaos.simulation.world import SimulatedProcess, World
 from scenarios.record.run_facts import FaultRecord
 from scenarios.simulated.coverage import Coverage, stage_at_call, stage_of
@@ -44,7 +44,7 @@ class Mishaps:
         """Whether a mishap has killed it and is going to start it again."""
         return process in self._down
 
-    def befall(self, fiber: Fiber, service: str, what: str, mishap: Mishap) -> None:
+    def befall(self, fiber: Fiber, service: str, what: str, mishap: CallFault) -> None:
         """The network asks for the mishap of this fiber's present call."""
         planned = self._planned[fiber.name, fiber.calls]
         self._struck.add((fiber.name, fiber.calls))
@@ -76,7 +76,7 @@ class Mishaps:
         )
         self._world.scheduler.at(healed_ns, lambda: self._heal(fault, target, process, fiber.life, mishap))
 
-    def _strike(self, fiber: Fiber, process: SimulatedProcess | None, mishap: Mishap) -> None:
+    def _strike(self, fiber: Fiber, process: SimulatedProcess | None, mishap: CallFault) -> None:
         if isinstance(mishap, Kill):
             assert process is not None, "clients are not killed"
             self._down.add(process.name)
@@ -85,7 +85,7 @@ class Mishaps:
         elif isinstance(mishap, Pause):
             self._world.scheduler.pause(fiber.life)
 
-    def _heal(self, fault: str, target: str, process: SimulatedProcess | None, life: Life, mishap: Mishap) -> None:
+    def _heal(self, fault: str, target: str, process: SimulatedProcess | None, life: Life, mishap: CallFault) -> None:
         self._tell("fault.end", fault, target)
         if isinstance(mishap, Kill):
             assert process is not None, "clients are not killed"
@@ -117,7 +117,7 @@ def _in_words(what: str, fiber: str, steps: Sequence[Step]) -> str:
     return f"commit of {', '.join(dict.fromkeys(written))}" if written else what
 
 
-def _named(mishap: Mishap, process: str, service: str) -> tuple[str, str]:
+def _named(mishap: CallFault, process: str, service: str) -> tuple[str, str]:
     match mishap:
         case Kill():
             return "process_killed", process

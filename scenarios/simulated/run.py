@@ -119,8 +119,8 @@ class WorldRun:
             simulation.words,
             simulation.bounds,
             _delays(plan, self._deviations),
-            mishaps=mishaps_by_call(plan),
-            strike=self.mishaps.befall,
+            call_faults=mishaps_by_call(plan),
+            apply=self.mishaps.befall,
             when_gone=self._restart_later,
         )
         self.world.broker.forgets_queues = plan.forgets_queues
@@ -197,7 +197,7 @@ class WorldRun:
         self.storm()
         self._begin("calm")
         # Nothing strikes any more, the network is calm, and what has struck heals.
-        world.network.mishaps = {}
+        world.network.call_faults = {}
         world.network.delays = Delays()
         while not self.mishaps.are_healed:
             scheduler.wait(self.mishaps.healed)

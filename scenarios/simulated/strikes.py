@@ -1,11 +1,11 @@
 """The nemesis in a simulated world: each strike waits for its trigger in a fiber, bites, lasts, is lifted, and says so in the history."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-from chaos.faults import REACHED, Fault, KillProcess, PauseProcess, name_of
+from chaos.faults import REACHED, Fault
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.kernel.scheduler import Waiters
 from chaos.simulation.world import World
@@ -55,7 +55,7 @@ class Course:
     def facts(self) -> FaultRecord:
         """For run.json."""
         return FaultRecord(
-            fault=name_of(self.fault),
+            fault=self.fault.name,
             target=self.target,
             when=when_words(self.planned),
             begun_ns=self.begun_ns,
@@ -110,7 +110,7 @@ class Nemesis:
     def holds_down(self, process: str) -> bool:
         """Whether a strike has killed it and is going to start it again."""
         return any(
-            isinstance(course.fault, KillProcess)
+            course.fault.ends_process
             and course.target == process
             and course.bit_ns is not None
             and course.ended_ns is None
@@ -135,7 +135,7 @@ class Nemesis:
             self._last(number, course)
             self._lift(course, fault)
         except (_Missed, CannotStrike) as missed:
-            course.problem = f"fault {name_of(course.fault)} on {course.target} did not bite: {missed}"
+            course.problem = f"fault {course.fault.name} on {course.target} did not bite: {missed}"
         finally:
             if course.gate is not None:
                 self._outside.release(course.gate)
@@ -196,7 +196,7 @@ class Nemesis:
                     raise _Missed("the traffic it waited for never came")
                 self._world.scheduler.wait(fault.bitten)
                 stages = self._coverage.stages(self._world, course.target)
-        names = {"fault": name_of(course.fault), "target": fault.target}
+        names = {"fault": course.fault.name, "target": fault.target}
         course.begun_ns = self._world.now_ns
         self._events.record("fault.begin", actor="lab", **names)
         if not fault.lies_in_wait:
@@ -207,7 +207,7 @@ class Nemesis:
         self._coverage.add(names["fault"], stages)
         course.evidence = fault.evidence()
         course.bit_ns = self._world.now_ns
-        if isinstance(course.fault, KillProcess):
+        if course.fault.ends_process:
             self._events.record("crash", actor=fault.target)
         self._events.record("fault.bit", actor="lab", **names, detail=course.evidence)
         self._world.scheduler.wake(course.bitten)
@@ -223,10 +223,10 @@ class Nemesis:
             self._world.scheduler.wait(following.bitten)
 
     def _lift(self, course: Course, fault: Injection) -> None:
-        names = {"fault": name_of(course.fault), "target": course.target}
+        names = {"fault": course.fault.name, "target": course.target}
         self._events.record("fault.end", actor="lab", **names)
         course.ended_ns = self._world.now_ns
-        if isinstance(course.fault, KillProcess):
+        if course.fault.ends_process:
             self._events.record("restart", actor=course.target)
         fault.end()
         course.healed_ns = self._world.now_ns
@@ -240,6 +240,4 @@ def when_words(strike: PlannedStrike) -> str:
 
 
 def _aimed(fault: Fault, process: str) -> Fault:
-    if isinstance(fault, (KillProcess, PauseProcess)) and fault.process == REACHED:
-        return replace(fault, process=process)
-    return fault
+    return fault.aimed_at(process) if fault.struck_process == REACHED else fault

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import Engine
 
 from chaos.simulation.database.statements import Tables
-from chaos.simulation.world import Bounds, ProcessPlan, Words
+from chaos.simulation.world import Bounds, ErrorFactory, ProcessPlan
 from scenarios.contract.probe import Probe
 from scenarios.contract.system import Account, Operation, Outcome, Pace, System
 from scenarios.errors import NotApplicable
@@ -53,7 +53,7 @@ class Simulation(Protocol):
     """The system's processes on simulated seams."""
 
     @property
-    def words(self) -> Words:
+    def words(self) -> ErrorFactory:
         """What it calls failures of services."""
 
     @property

@@ -1,6 +1,5 @@
 """From files to a judgement: a run directory judged again, a foreign history, a file of judged cases."""
 
-import difflib
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -177,7 +176,7 @@ def claims_from(names: Iterable[str]) -> frozenset[Guarantee]:
     claims = set()
     for name in names:
         if name not in known:
-            raise UnknownName("promise", name, difflib.get_close_matches(name, known, n=3))
+            raise UnknownName("promise", name, known)
         claims.add(known[name])
     return frozenset(claims)
 

@@ -1,1 +1,1 @@
-"""Systems that can be tested: the reference, and others."""
+"""Systems under test that come with the lab: the reference, its mutants, and the naive system."""

@@ -1,4 +1,4 @@
-"""A client of a task system with an HTTP API of the reference's form. Never repeats a request; says what surely did not happen."""
+"""A client for task systems with an HTTP API of the reference's form. Never retries a request."""
 
 from dataclasses import replace
 
@@ -7,8 +7,8 @@ import httpx
 from scenarios.contract.http_answers import TIMEOUT_S, answer_of, no_answer
 from scenarios.contract.system import Cancel, Operation, Outcome, ReadStatus, Submit
 
-SURELY_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-"""Of what goes wrong without an answer; behind all else the request may have been received."""
+CERTAINLY_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+"""The errors after which the server certainly has not received the request; after all others it may have."""
 
 
 class HttpClient:
@@ -18,15 +18,15 @@ class HttpClient:
         self._http = httpx.Client(base_url=base_url, timeout=TIMEOUT_S, transport=httpx.HTTPTransport(retries=0))
 
     def invoke(self, operation: Operation) -> Outcome:
-        """See scenarios.contract.system.Client."""
+        """Send one request and classify the response. 202 to a cancellation is `info`: the task may still succeed."""
         try:
             response = self._send(operation)
         except httpx.HTTPError as error:
-            answer = no_answer(repr(error), definite=isinstance(error, SURELY_NOT_SENT))
+            answer = no_answer(repr(error), definite=isinstance(error, CERTAINLY_NOT_SENT))
         else:
             answer = answer_of(response.status_code, response.content)
             if isinstance(operation, Cancel) and response.status_code == httpx.codes.ACCEPTED:
-                answer = replace(answer, kind="info")  # a cancellation that is only asked for
+                answer = replace(answer, kind="info")
         return Outcome(
             answer.kind,
             id=answer.text("id"),
@@ -36,7 +36,7 @@ class HttpClient:
         )
 
     def close(self) -> None:
-        """See scenarios.contract.system.Client."""
+        """Close the connection."""
         self._http.close()
 
     def _send(self, operation: Operation) -> httpx.Response:

@@ -57,9 +57,9 @@ def _systems() -> list[tuple[str, str]]:
 
 
 def _faults() -> list[tuple[str, str]]:
-    from chaos.faults import NAMES
+    from chaos.faults import FAULTS
 
-    return [(name, (kind.__doc__ or "").split("\n")[0]) for kind, name in NAMES.items()]
+    return [(name, (kind.__doc__ or "").split("\n")[0]) for name, kind in FAULTS.items()]
 
 
 def _guarantees() -> list[tuple[str, str]]:
@@ -69,7 +69,8 @@ def _guarantees() -> list[tuple[str, str]]:
 
 
 def _mutants() -> list[tuple[str, str]]:
-    from scenarios.systems.mutants.catalogue import find_mutant, mutant_names
+    from scenarios.lookup import mutant_names
+    from scenarios.systems.mutant import find_mutant
 
     return [(name, find_mutant(name).defect) for name in mutant_names()]
 

@@ -29,7 +29,8 @@ def mutants(
     Example: tasklab mutants key_per_attempt
     """
     with explained():
-        from scenarios.systems.mutants.catalogue import find_mutant, mutant_names
+        from scenarios.lookup import mutant_names
+        from scenarios.systems.mutant import find_mutant
 
         say = Progress()
         chosen = [find_mutant(name) for name in names or mutant_names()]

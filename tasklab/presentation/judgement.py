@@ -7,13 +7,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scenarios.errors import WrongUsage
+from scenarios.errors import WrongUsage, nearest
 from scenarios.experiment.plan import warm_up
 from scenarios.judging.journey import STEPS_MAX, Journey, Step, fault_words, journeys
 from scenarios.judging.judge import Judgement
 from scenarios.judging.shortest import crossed, shortest_story
 from scenarios.judging.verdict import Ruling, Verdict
-from scenarios.lookup import nearest
 from scenarios.stored.judge import Judged
 from tasklab.presentation.sentences import account_in_words, is_all_one, sentence_of
 from tasklab.presentation.terminal import STYLE_OF_EXIT, STYLE_OF_RULING, console, print_json

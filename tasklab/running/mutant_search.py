@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scenarios.simulated.search.hunt import Finding, Told
-    from scenarios.systems.mutants.mutant import Mutant
+    from scenarios.systems.mutant import Mutant
 
 SHRINK_S = 15.0
-PACKAGE = "scenarios.systems.mutants"
-"""Of the mutants in a token: the same in a clone and in a wheel (scenarios/lookup.py finds it in both)."""
 
 
 def look_for(mutant: "Mutant", *, first_seed: int, seconds: float) -> "tuple[Finding, Told | None]":
     """Whether and by which promise the defect is found, and the story of it."""
+    from scenarios.lookup import MUTANTS
     from scenarios.simulated.search.hunt import Finding, hunt, shrink_and_tell
 
     simulation = mutant.simulation()
@@ -31,7 +30,7 @@ def look_for(mutant: "Mutant", *, first_seed: int, seconds: float) -> "tuple[Fin
     told = shrink_and_tell(
         catch.world,
         simulation,
-        f"{PACKAGE}.{mutant.name}:system",
+        f"{MUTANTS}.{mutant.name}:system",
         catch.promise,
         is_over=lambda: time.monotonic() > until_s,
     )

@@ -53,7 +53,7 @@ def open_with_simulator(seed: int, say: Say, shown: Shown) -> Opening:
     from scenarios.simulated.search.explore import works_of
     from scenarios.simulated.search.tally import Tally
     from scenarios.simulated.worlds import swarm
-    from scenarios.systems.mutants.catalogue import find_mutant
+    from scenarios.systems.mutant import find_mutant
 
     tally = Tally()
     say(f"simulated: the reference's own code in {WORLDS} worlds, each with its own faults, on a virtual clock")

@@ -16,7 +16,7 @@ from chaos.simulation.database.statements import Tables
 from chaos.simulation.kernel.clock import Skew, ns
 from chaos.simulation.kernel.scheduler import Waiters
 from chaos.simulation.network.delays import Delays
-from chaos.simulation.world import Bounds, ProcessPlan, Seams, World
+from chaos.simulation.world import Bounds, Ports, ProcessPlan, World
 from reference_impl.adapters.mysql import mysql_engine
 from reference_impl.adapters.rabbitmq import RabbitBroker
 from reference_impl.adapters.redis import redis_cache
@@ -211,8 +211,8 @@ class SimulatedClients:
             ReferenceWords(),
             Bounds(io_timeout_s=IO_TIMEOUT_S, pool_size=4, lock_wait_s=LOCK_WAIT_S),
             Delays(),
-            mishaps={},
-            strike=lambda *_: None,
+            call_faults={},
+            apply=lambda *_: None,
             when_gone=lambda *_: None,
         )
         self._count = 0
@@ -238,13 +238,13 @@ class SimulatedClients:
             raise ends[0]
 
     def broker(self) -> Broker:
-        return self._seams().broker  # type: ignore[return-value]
+        return self._ports().broker  # type: ignore[return-value]
 
     def cache(self) -> Cache:
-        return self._seams().cache
+        return self._ports().cache
 
     def engine(self) -> Engine:
-        return self._seams().engine
+        return self._ports().engine
 
     def topology(self, *, delivery_limit: int = 20) -> Topology:
         return Topology("work", "dead", delivery_limit)
@@ -293,12 +293,12 @@ class SimulatedClients:
         self._world.cache.fail_over()
         self._world.cache.start()
 
-    def _seams(self) -> Seams:
+    def _ports(self) -> Ports:
         """Of a process of its own that runs no loops."""
-        given: list[Seams] = []
+        given: list[Ports] = []
 
-        def enter(seams: Seams) -> tuple[Sequence[Any], None]:
-            given.append(seams)
+        def enter(ports: Ports) -> tuple[Sequence[Any], None]:
+            given.append(ports)
             return (), None
 
         self._count += 1

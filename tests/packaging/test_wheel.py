@@ -1,5 +1,7 @@
 """A wheel: nothing generic in a user's site-packages, and no clash with the user's own names."""
 
+import ast
+import re
 import zipfile
 from pathlib import Path
 
@@ -24,6 +26,25 @@ def test_a_wheel_holds_each_file_of_the_lab_and_no_import_by_its_old_name(wheel:
     assert held == expected | {"tasklab/_lab/__init__.py"}
     beginnings = tuple(f"{word} {package}" for word in ("from", "import") for package in packages)
     assert [line for source in sources for line in source.splitlines() if line.lstrip().startswith(beginnings)] == []
+
+
+NAMES_THAT_TOKENS_HOLD = {"tasklab/_lab/scenarios/lookup.py", "tasklab/pytest_plugin.py"}
+"""They translate the addresses of systems in tokens, and of the suite before."""
+
+
+def test_no_string_in_a_wheel_names_a_module_as_a_clone_does(wheel: Path) -> None:
+    address = re.compile(r"(scenarios|chaos|reference_impl|reports|loadtests)(\.[a-z_0-9]+)+(:\w*)?")
+    with zipfile.ZipFile(wheel) as archive:
+        sources = {name: archive.read(name).decode() for name in archive.namelist() if name.endswith(".py")}
+
+    found = {
+        name: node.value
+        for name, source in sources.items()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and address.fullmatch(node.value)
+    }
+
+    assert set(found) == NAMES_THAT_TOKENS_HOLD, found
 
 
 def test_the_guides_example_runs_beside_packages_of_the_labs_names(bin_directory: Path, project: Path) -> None:

@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from chaos.environment import ProcessSpec, ServiceName, Services
-from chaos.environments.containers import IMAGES, ContainersEnvironment
+from chaos.environment import SERVICE_NAMES, ProcessSpec, ServiceName, Services
+from chaos.environments.containers import ContainersEnvironment
 from chaos.environments.local import LocalEnvironment
 from chaos.environments.serving import ServingEnvironment
 from chaos.errors import ChaosError
-from chaos.hosting.leftovers import find_leftovers
 from chaos.hosting.processes import HostedProcess
 from chaos.services.docker_engine import DockerEngine, connect
+from chaos.services.registry import descriptor
 from tasklab.running.environments import given_images
 from tests.docker_sockets import collect_unconnected
+from tests.leftovers import find_leftovers
 from tests.services.serving import Serving
 
 _numbers = itertools.count(1)
@@ -58,7 +59,7 @@ def docker() -> Iterator[DockerEngine]:
     if why:
         collect_unconnected()
         pytest.skip(why)
-    images = {**IMAGES, **given_images()}
+    images = {**{name: descriptor(name).image for name in SERVICE_NAMES}, **given_images()}
     if missing := sorted(image for image in images.values() if not engine.has_image(image)):
         engine.close()
         pytest.skip(f"missing: {', '.join(missing)}; `docker pull` brings it, or TASKLAB_MYSQL_IMAGE… name others")

@@ -14,6 +14,7 @@ from chaos.environments.local import LocalEnvironment
 from chaos.errors import ChaosError, FaultDidNotBite
 from chaos.faults import KillService, SwallowAck, WithholdConfirm
 from chaos.hosting.processes import HostedProcess
+from chaos.injection import Evidence, Message
 
 pytestmark = pytest.mark.services
 
@@ -90,8 +91,8 @@ def test_exactly_the_nth_ack_is_lost_and_its_task_comes_again(
     evidence = injection.await_bite(PATIENCE_S)
 
     assert before[:5] == [f"t-{number}" for number in range(5)]
-    assert evidence.startswith("basic.ack 5 (delivery tag 5) did not pass, its connection was cut; channel 1")
-    assert evidence.endswith('message: {"task": "t-4"}')
+    assert evidence.words == "basic.ack 5 (delivery tag 5) did not pass, its connection was cut; channel 1; 1 message"
+    assert evidence.messages == (Message('{"task": "t-4"}'),)
     injection.end()
     injection.await_healed(PATIENCE_S)
     after = consume_until_cut(services.as_seen_by("worker-2").rabbitmq, queue)
@@ -132,17 +133,17 @@ def test_a_withheld_confirm_leaves_its_message_in_the_queue_and_its_publisher_in
         for number in range(2):
             channel.basic_publish("", queue, json.dumps({"task": f"t-{number}"}).encode())
             confirmed.append(number)
-        evidence: list[str] = []
+        evidence: list[Evidence] = []
         healer = threading.Thread(target=lambda: (evidence.append(injection.await_bite(PATIENCE_S)), injection.end()))
         healer.start()
         with pytest.raises(AMQPError):  # cut off when the fault ends, and not a moment before
             channel.basic_publish("", queue, json.dumps({"task": "t-2"}).encode())
     healer.join()
 
-    assert evidence[0].startswith(
+    assert evidence[0].words.startswith(
         "basic.publish 3 (number 3 of its channel) passed, nothing after it; its confirm is kept back"
     )
-    assert evidence[0].endswith('message: {"task": "t-2"}')
+    assert evidence[0].messages == (Message('{"task": "t-2"}'),)
     injection.await_healed(PATIENCE_S)
     assert consume_until_cut(linked, queue) == ["t-0", "t-1", "t-2"]
     assert confirmed == [0, 1]

@@ -10,8 +10,8 @@ from chaos.environments.containers import ContainersEnvironment
 from chaos.errors import ChaosError, ServiceUnavailable
 from chaos.faults import FailOverRedis
 from chaos.ports import is_refused
-from chaos.services.containers import RedisContainer
 from chaos.services.docker_engine import DockerEngine
+from chaos.services.redis.container import RedisContainer
 from tasklab.running.environments import given_images
 from tests.services.serving import Serving, lab_of_its_own
 

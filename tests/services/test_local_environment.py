@@ -15,11 +15,11 @@ from chaos.deadline import Deadline, wait
 from chaos.environment import ServiceName, Services
 from chaos.environments.local import LocalEnvironment
 from chaos.errors import ChaosError, ServiceUnavailable, WardenLost
-from chaos.hosting.leftovers import find_leftovers
 from chaos.ports import LOOPBACK, PortLease
 from chaos.services.mysql import server as mysql
 from chaos.services.rabbitmq import server as rabbitmq
 from chaos.services.redis import server as redis
+from tests.leftovers import find_leftovers
 from tests.services.serving import lab_of_its_own
 
 pytestmark = pytest.mark.services

@@ -1,8 +1,9 @@
 """Faults of the network are seen on a connection that was open and on a new one; where nothing is seen, they did not bite."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 
 import pymysql
@@ -12,14 +13,15 @@ from chaos import binaries
 from chaos.environment import Services
 from chaos.environments.external import ExternalEnvironment
 from chaos.environments.local import LocalEnvironment
-from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
+from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal
 from chaos.faults import DegradeNetwork
 from chaos.hosting.processes import HostedProcess
-from chaos.injectors import network
-from chaos.injectors.network import NetworkProxy
+from chaos.injectors import degrade_network
 from chaos.network.links import Links
-from chaos.services.exchange import open_exchange
+from chaos.network.proxies import NetworkProxy
 from chaos.services.redis import server as redis
+from chaos.services.registry import open_exchange
+from tests.network_table import QUESTION_BYTES, TABLE, Row
 
 pytestmark = pytest.mark.services
 
@@ -61,7 +63,7 @@ def test_a_degraded_network_is_seen_and_is_clean_again(
     injection = outside.injection(fault, services, {"worker-1": start_user(start_process, services, service)})
 
     injection.begin()
-    evidence = injection.await_bite(PATIENCE_S)
+    evidence = injection.await_bite(PATIENCE_S).words
     injection.end()
     injection.end()
     injection.await_healed(PATIENCE_S)
@@ -70,6 +72,49 @@ def test_a_degraded_network_is_seen_and_is_clean_again(
     assert evidence.startswith(f"{kind} seen on an open connection")
     with closing(open_exchange(getattr(services.as_seen_by("worker-1"), service), PATIENCE_S)) as exchange:
         exchange.ask(100_000)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=str)
+def test_a_network_fault_costs_what_the_table_says(
+    outside: ExternalEnvironment, start_process: StartProcess, row: Row
+) -> None:
+    services = outside.provision("test_table", linked=["worker-1"])
+    processes = {"worker-1": start_user(start_process, services, "redis")}
+    injection = outside.injection(DegradeNetwork("worker-1", "redis", row.kind, row.value), services, processes)
+    with closing(open_exchange(services.as_seen_by("worker-1").redis, PATIENCE_S)) as exchange:  # type: ignore[arg-type]
+        exchange.ask(QUESTION_BYTES)
+        injection.begin()
+
+        began_s = time.monotonic()
+        with pytest.raises(ConnectionError) if row.breaks else nullcontext():
+            exchange.ask(QUESTION_BYTES)
+        took_s = time.monotonic() - began_s
+
+    injection.end()
+    assert 0.9 * row.takes_s <= took_s <= row.takes_s + 0.5
+
+
+def test_of_two_faults_on_one_link_the_second_stays_when_the_first_is_lifted(
+    local: LocalEnvironment, provision: Provision, start_process: StartProcess
+) -> None:
+    services = provision(["worker-1"])
+    processes = {"worker-1": start_user(start_process, services, "mysql")}
+    first, second = (
+        local.injection(DegradeNetwork("worker-1", "mysql", "delay", 100.0), services, processes) for _ in range(2)
+    )
+    for injection in (first, second):
+        injection.begin()
+        injection.await_bite(PATIENCE_S)
+
+    with closing(open_exchange(services.as_seen_by("worker-1").mysql, PATIENCE_S)) as exchange:  # type: ignore[arg-type]
+        both_s = exchange.ask()
+        first.end()
+        one_s = exchange.ask()
+        second.end()
+        second.await_healed(PATIENCE_S)
+
+    assert 0.36 <= both_s <= 0.9
+    assert 0.18 <= one_s <= 0.34
 
 
 @pytest.mark.parametrize(("kind", "value"), KINDS)
@@ -84,7 +129,8 @@ def test_a_network_that_was_not_degraded_is_no_bite(
     services = provision(["worker-1"])
     fault = DegradeNetwork("worker-1", "mysql", kind, value)
     injection = local.injection(fault, services, {"worker-1": start_user(start_process, services, "mysql")})
-    monkeypatch.setattr(NetworkProxy, "degrade", lambda proxy, fault: None)
+    monkeypatch.setattr(NetworkProxy, "degrade", lambda proxy, toxics: None)
+    monkeypatch.setattr(NetworkProxy, "refuse", lambda proxy: None)
     injection.begin()
 
     with pytest.raises(FaultDidNotBite, match="on an open connection: answered after"):
@@ -109,7 +155,7 @@ def test_a_network_that_was_not_restored_is_not_healed(
     injection.await_bite(PATIENCE_S)
 
     with monkeypatch.context() as patch:
-        patch.setattr(NetworkProxy, "restore", lambda proxy: None)
+        patch.setattr(NetworkProxy, "restore", lambda proxy, number: None)
         injection.end()
         with pytest.raises(FaultDidNotHeal, match="round trip"):
             injection.await_healed(0.1)
@@ -136,7 +182,7 @@ def test_a_way_that_is_broken_already_cannot_be_degraded(
 def test_a_process_that_goes_another_way_is_not_struck(
     local: LocalEnvironment, provision: Provision, start_process: StartProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(network, "USE_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(degrade_network, "USE_TIMEOUT_S", 0.3)
     services = provision(["worker-1"])
     around = start_user(start_process, replace(services, links={}), "mysql")
     injection = local.injection(DegradeNetwork("worker-1", "mysql", "refuse"), services, {"worker-1": around})
@@ -174,7 +220,7 @@ def test_other_processes_do_not_see_it(
         (DegradeNetwork("worker-1", "mysql", "delay", 0), "needs a value of 1 or more"),
         (DegradeNetwork("worker-1", "mysql", "slow", -5), "needs a value of 1 or more"),
         (DegradeNetwork("worker-1", "redis", "delay", 50), "reached by Sentinels"),
-        (DegradeNetwork("worker-1", "kafka", "delay", 50), "no proxy stands between process 'worker-1' and kafka"),
+        (DegradeNetwork("worker-1", "kafka", "delay", 50), "it has no service 'kafka'; it has mysql, rabbitmq, redis"),
     ],
 )
 def test_a_fault_that_cannot_be_done_or_seen_is_refused(
@@ -197,7 +243,7 @@ def test_without_toxiproxy_links_work_and_network_faults_say_what_is_missing(
     with closing(open_exchange(services.as_seen_by("worker-1").rabbitmq, PATIENCE_S)) as exchange:  # type: ignore[arg-type]
         exchange.ask()
     with pytest.raises(
-        ServiceUnavailable, match="no toxiproxy-server on this machine; to get it: `make services`, or go install"
+        ChaosError, match="no toxiproxy-server on this machine; to get it: `make services`, or go install"
     ):
         outside.injection(DegradeNetwork("worker-1", "mysql", "delay", 50), services, {"worker-1": start_process()})
 

@@ -25,12 +25,12 @@ from reference_impl.adapters.system import SystemEntropy
 from reference_impl.errors import CommitUnknown, DatabaseUnavailable
 from reference_impl.migrations import migrate
 from reference_impl.retry import Failure
-from reference_impl.rows import cancellation as control
-from reference_impl.rows import outbox, schema, settlement, store, transactions
+from reference_impl.rows import cancellation, outbox, schema, settlement, store, transactions
 from reference_impl.rows.cancellation import Cancelled
 from reference_impl.rows.database_clock import now_us
 from reference_impl.rows.submission import Submission, Submitted, submit
 from reference_impl.rows.transactions import transact
+from reference_impl.rows.transitions import audit_trail
 from reference_impl.task import Claim, TaskState
 from tests.services.wire import Wire
 
@@ -340,7 +340,7 @@ def test_a_settlement_whose_commit_reply_was_lost_settles_once(
 
     far.dispose()
     assert again is settlement.Settled.SUCCEEDED
-    trail = transact(engine, lambda connection: store.transitions(connection, held.task.id))
+    trail = transact(engine, lambda connection: audit_trail(connection, held.task.id))
     assert [row["to_status"] for row in trail] == ["ACCEPTED", "RUNNING", "SUCCEEDED"]
 
 
@@ -439,7 +439,7 @@ def test_a_cancellation_in_the_middle_of_a_settlement_waits_for_it_and_is_not_fo
     held = claim(engine, send(engine, "k").task.id)
     assert held is not None
     answers: list[Cancelled] = []
-    canceller = threading.Thread(target=lambda: answers.append(control.cancel(engine, held.task.id, actor="api")))
+    canceller = threading.Thread(target=lambda: answers.append(cancellation.cancel(engine, held.task.id, actor="api")))
     asked = threading.Event()
 
     def meanwhile(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:

@@ -46,7 +46,7 @@ def test_two_failovers_in_a_row_each_name_another_primary_and_lose_no_replicated
         before = primary_of(services)
         injection = local.injection(FailOverRedis(), services, {})
         injection.begin()
-        evidence = injection.await_bite(PATIENCE_S)
+        evidence = injection.await_bite(PATIENCE_S).words
 
         assert evidence.startswith(f"primary {LOOPBACK}:{before} killed; after ")
         assert is_refused(LOOPBACK, before)
@@ -82,7 +82,7 @@ def only_redis() -> Iterator[LocalEnvironment]:
 
 
 def redis_server(environment: LocalEnvironment) -> RedisServer:
-    server = environment._service("redis")
+    server = environment._own_services()["redis"]
     assert isinstance(server, RedisServer)
     return server
 
@@ -90,8 +90,8 @@ def redis_server(environment: LocalEnvironment) -> RedisServer:
 def test_without_a_quorum_of_sentinels_a_dead_primary_is_no_failover(only_redis: LocalEnvironment) -> None:
     services = only_redis.provision("test_no_quorum")
     server = redis_server(only_redis)
-    for ward in list(server._sentinels.values())[:2]:
-        ward.kill_tree(PATIENCE_S)
+    for child in list(server._sentinels.values())[:2]:
+        child.kill_tree(PATIENCE_S)
     injection = only_redis.injection(FailOverRedis(), services, {})
     injection.begin()
 

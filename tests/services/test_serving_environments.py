@@ -184,7 +184,7 @@ def test_a_killed_service_is_gone_and_comes_back_with_its_data(
     injection = environment.injection(KillService(service), services, {})
 
     injection.begin()
-    evidence = injection.await_bite(PATIENCE_S)
+    evidence = injection.await_bite(PATIENCE_S).words
 
     assert is_refused(LOOPBACK, port)
     assert evidence.startswith(f"{service}: killed ")

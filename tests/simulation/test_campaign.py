@@ -16,7 +16,7 @@ from scenarios.simulated.worlds import swarm
 from scenarios.simulated.worlds.crash_points import CrashPoints
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedStrike, PlannedTask, WorldPlan
 from scenarios.stored.judge import judge_run
-from scenarios.systems.mutants.catalogue import find_mutant
+from scenarios.systems.mutant import find_mutant
 from scenarios.systems.reference.simulated import ReferenceSimulation
 
 SEEDS = range(1, 121)

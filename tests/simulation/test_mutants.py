@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.lookup import mutant_names
 from scenarios.simulated.run import simulate
 from scenarios.simulated.search.hunt import hunt, shrink_and_tell
 from scenarios.simulated.search.shrink import broken_promises
 from scenarios.simulated.search.token import read_token
-from scenarios.systems.mutants.catalogue import find_mutant, mutant_names
+from scenarios.systems.mutant import find_mutant
 
 WORLDS_MAX = 3000
 STEPS_MAX = 15
@@ -40,10 +41,6 @@ def test_a_planted_defect_is_found_and_its_story_is_short(name: str) -> None:
     assert len(told.turns) <= STEPS_MAX
     assert catch.promise in broken_promises(again)
     assert again.digest() == told.world.digest()
-
-
-def test_there_are_twelve() -> None:
-    assert len(mutant_names()) == 12
 
 
 def test_a_line_repeats_the_break_in_a_new_process_and_leaves_a_report(tmp_path: Path) -> None:

@@ -9,19 +9,20 @@ from sqlalchemy.pool import StaticPool
 from reference_impl.adapters.memory import MemoryBroker, MemoryCache
 from reference_impl.adapters.sqlite import sqlite_engine
 from reference_impl.attempt import Attempt
-from reference_impl.bootstrap import topology
+from reference_impl.components import topology
 from reference_impl.errors import PermanentFailure, TransientFailure
 from reference_impl.fast import lock
-from reference_impl.loops.lease import HeldClaims
-from reference_impl.loops.relay import Relay
+from reference_impl.loops.heartbeat import HeldClaims
+from reference_impl.loops.relay import OutboxRelay
 from reference_impl.loops.rescuer import LOCK, Rescuer, RescuerOptions
 from reference_impl.loops.worker import Worker, WorkerOptions
 from reference_impl.metrics import Metrics
-from reference_impl.ports import Delivery, Message, Runtime
-from reference_impl.rows import cancellation as control
+from reference_impl.ports import Delivery, Message
+from reference_impl.rows import cancellation
 from reference_impl.rows.cancellation import Cancelled
 from reference_impl.rows.schema import audit, dead_letters, metadata, tasks
 from reference_impl.rows.submission import Submission, submit
+from reference_impl.runtime import Runtime
 from reference_impl.settings import Settings
 from reference_impl.task import FINAL, Claim, TaskState
 from scenarios.experiment.outside import Ledger, Request
@@ -131,7 +132,7 @@ class EmbeddedWorld:
     def cancel(self, task: str) -> None:
         """A client withdraws a task."""
         self._record("cancel.invoke", actor="client", task=task)
-        answer = control.cancel(self.engine, self.ids[task], actor="api")
+        answer = cancellation.cancel(self.engine, self.ids[task], actor="api")
         ending = {Cancelled.DONE: "cancel.ok", Cancelled.ASKED: "cancel.info"}.get(answer, "cancel.fail")
         self._record(ending, actor="client", task=task)
 
@@ -139,7 +140,7 @@ class EmbeddedWorld:
 
     def relay(self) -> int:
         """The relay publishes one batch; how many rows."""
-        relay = Relay(
+        relay = OutboxRelay(
             self._runtime("relay"),
             self.engine,
             self.broker,
@@ -165,7 +166,7 @@ class EmbeddedWorld:
         assert delivery is not None, "the caller looked"
         worker = self._worker(actor, plan)
         try:
-            worker.deal_with(_MortalConsumer(consumer) if crash_before_ack else consumer, delivery)
+            worker.handle_delivery(_MortalConsumer(consumer) if crash_before_ack else consumer, delivery)
         except Crash:
             self._record("crash", actor=actor)
         finally:

@@ -7,9 +7,10 @@ from typing import Any
 
 import httpx
 
-from chaos.environment import Environment, Injection, Services
+from chaos.environment import Environment, Services
 from chaos.errors import ChaosError
-from chaos.faults import Fault, KillProcess, name_of
+from chaos.faults import Fault, KillProcess
+from chaos.injection import Injection
 from scenarios.contract.system import Cancel, Submit
 from scenarios.experiment.nemesis import BITE_TIMEOUT_S, HEAL_TIMEOUT_S, Course
 from scenarios.experiment.run import Run, run
@@ -81,10 +82,10 @@ class ServicesWorld:
         course.target = injection.target
         course.begun_ns = run_.recorder.now_ns()
         run_.courses.append(course)  # from now on its process is this strike's to start again
-        run_.recorder.record("fault.begin", fault=name_of(fault), target=course.target)
+        run_.recorder.record("fault.begin", fault=fault.name, target=course.target)
         try:
             injection.begin()
-            course.evidence = injection.await_bite(BITE_TIMEOUT_S)
+            course.evidence = injection.await_bite(BITE_TIMEOUT_S).words
         except ChaosError as error:
             course.problem = str(error)  # which makes the run unknown
             injection.end()
@@ -92,7 +93,7 @@ class ServicesWorld:
         course.bit_ns = run_.recorder.now_ns()
         if isinstance(fault, KillProcess):
             run_.recorder.record("crash", actor=course.target)
-        run_.recorder.record("fault.bit", fault=name_of(fault), target=course.target, detail=course.evidence)
+        run_.recorder.record("fault.bit", fault=fault.name, target=course.target, detail=course.evidence)
         self._open[fault] = (injection, course)
         return True
 
@@ -100,7 +101,7 @@ class ServicesWorld:
         """See tests.stateful.machine.DrivenWorld."""
         run_ = self._running()
         injection, course = self._open.pop(fault)
-        run_.recorder.record("fault.end", fault=name_of(fault), target=course.target)
+        run_.recorder.record("fault.end", fault=fault.name, target=course.target)
         course.ended_ns = run_.recorder.now_ns()
         if isinstance(fault, KillProcess):
             run_.recorder.record("restart", actor=course.target)
@@ -111,7 +112,7 @@ class ServicesWorld:
             course.problem = str(error)
             return
         course.healed_ns = run_.recorder.now_ns()
-        run_.recorder.record("fault.healed", fault=name_of(fault), target=course.target)
+        run_.recorder.record("fault.healed", fault=fault.name, target=course.target)
 
     def pass_time(self, seconds: float) -> None:
         """See tests.stateful.machine.DrivenWorld."""

@@ -6,7 +6,7 @@ from random import Random
 
 from greenlet import getcurrent, greenlet
 
-from chaos.faults import Fault, KillProcess, name_of
+from chaos.faults import Fault, KillProcess
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.network.network import LineCut
 from reference_impl.errors import ReferenceSystemError
@@ -135,19 +135,19 @@ class SimulatedWorld:
 
     def _begin(self, fault: Fault, struck: Injection) -> None:
         record = self._run_of.events.record
-        record("fault.begin", actor="lab", fault=name_of(fault), target=struck.target)
+        record("fault.begin", actor="lab", fault=fault.name, target=struck.target)
         struck.begin()
         if isinstance(fault, KillProcess):
             record("crash", actor=struck.target)
-        record("fault.bit", actor="lab", fault=name_of(fault), target=struck.target, detail=struck.evidence())
+        record("fault.bit", actor="lab", fault=fault.name, target=struck.target, detail=struck.evidence())
 
     def _end(self, fault: Fault, struck: Injection) -> None:
         record = self._run_of.events.record
-        record("fault.end", actor="lab", fault=name_of(fault), target=struck.target)
+        record("fault.end", actor="lab", fault=fault.name, target=struck.target)
         if isinstance(fault, KillProcess):
             record("restart", actor=struck.target)
         struck.end()
-        record("fault.healed", actor="lab", fault=name_of(fault), target=struck.target)
+        record("fault.healed", actor="lab", fault=fault.name, target=struck.target)
 
 
 class _Driven(WorldRun):

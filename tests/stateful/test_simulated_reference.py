@@ -7,7 +7,7 @@ from hypothesis.strategies import sampled_from
 
 from scenarios.judging.judge import Judgement
 from scenarios.judging.verdict import Ruling
-from scenarios.systems.mutants.catalogue import find_mutant
+from scenarios.systems.mutant import find_mutant
 from scenarios.systems.reference.simulated import ReferenceSimulation
 from tests.stateful.machine import TaskSystemMachine, a_moment, any_number
 from tests.stateful.simulated_world import SimulatedWorld

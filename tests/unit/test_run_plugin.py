@@ -17,7 +17,6 @@ from scenarios.experiment.plan import Arrival
 from scenarios.experiment.status_reader import StatusReader
 from scenarios.experiment.submissions import Submissions
 from scenarios.lookup import address_of, find_system
-from scenarios.systems.mutants.catalogue import find_mutant
 
 SUBMIT = Submit("a", {"task": "a"})
 
@@ -108,10 +107,6 @@ def test_a_claim_that_is_no_promise_is_found_before_anything_is_run(monkeypatch:
 def test_a_name_that_resembles_none_says_where_all_are() -> None:
     with pytest.raises(UnknownName, match="`tasklab list systems` names all"):
         find_system("zzzz")
-
-
-def test_a_mutant_is_found_by_the_name_that_reports_give_it() -> None:
-    assert find_system("key_per_attempt") is find_mutant("key_per_attempt")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from chaos.environment import ProcessSpec
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal
 from chaos.faults import Fault, KillProcess, KillService, PauseProcess, SwallowAck
+from chaos.injection import Evidence
 from scenarios.contract.tasklab_probe import Recorder
 from scenarios.experiment.nemesis import Course, Nemesis
 from scenarios.experiment.outside import OutsideServer, Request
@@ -41,11 +42,11 @@ class FakeInjection:
     def begin(self) -> None:
         self.did.append("begin")
 
-    def await_bite(self, timeout_s: float) -> str:
+    def await_bite(self, timeout_s: float) -> Evidence:
         if not self.bites():
             raise FaultDidNotBite("fault", self.target, "nothing was seen")
         self.did.append("bit")
-        return "seen"
+        return Evidence("seen")
 
     def end(self) -> None:
         if self.did[-1:] != ["end"]:

@@ -11,16 +11,16 @@ import pymysql
 
 from chaos import binaries
 from chaos.deadline import Deadline
-from chaos.environment import MysqlAddress, Services
 from chaos.errors import ServiceUnavailable
-from chaos.hosting.warden_client import Ward, Warden
+from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease
+from chaos.services.addresses import MysqlAddress, Services
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
 
 USER = "tasklab"
 STATEMENT_TIMEOUT_S = 30.0
 ARGUMENTS = ("--skip-name-resolve", "--max-connections=500")
-"""Wherever the server runs."""
+"""Arguments of the server, in every environment."""
 
 SERVER_ARGUMENTS = (
     *ARGUMENTS,
@@ -30,7 +30,7 @@ SERVER_ARGUMENTS = (
 
 
 def missing(address: MysqlAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> str:
-    """What a round trip to that server lacks; nothing ("") when it answers a statement."""
+    """Why that server answers no statement; nothing ("") when it does."""
     try:
         read_version(address, timeout_s)
     except pymysql.MySQLError as error:
@@ -39,7 +39,7 @@ def missing(address: MysqlAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> s
 
 
 def read_version(address: MysqlAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> str:
-    """What the server calls itself."""
+    """As the server reports it."""
     with closing(connect(address, timeout_s)) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT VERSION()")
         (version,) = cursor.fetchone() or ("",)
@@ -94,30 +94,30 @@ class MysqlServer(Server):
     name = "mysql"
     ports_needed = 1
 
-    def __init__(self, warden: Warden, directory: Path, leases: PortLease) -> None:
+    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
         super().__init__(warden, directory, leases)
         self._password = secrets.token_hex(12)
-        self._ward: Ward | None = None
-        # mysqld refuses root unless told; it must not change its user either: that would cut it loose from the warden's death.
+        self._child: ChildProcess | None = None
+        # mysqld refuses to run as root without this. It must not change its user: then it would not die with the warden.
         self._as_user = ["--user=root"] if os.geteuid() == 0 else []
 
     def address(self, database: str) -> MysqlAddress:
-        """Where it listens, with a user who may do everything."""
+        """Its address, for a user with all rights."""
         return MysqlAddress(LOOPBACK, self.ports[0], USER, self._password, database)
 
     def provide(self, services: Services) -> Services:
-        """With its address, and an empty database of the run's."""
+        """The services of a run with its address, and an empty database."""
         return provide_database(self.address(services.namespace), services)
 
     @property
-    def wards(self) -> Sequence[Ward]:
+    def children(self) -> Sequence[ChildProcess]:
         """The server."""
-        return [self._ward] if self._ward else []
+        return [self._child] if self._child else []
 
     @property
-    def data_wards(self) -> Sequence[Ward]:
+    def data_children(self) -> Sequence[ChildProcess]:
         """The server."""
-        return self.wards
+        return self.children
 
     @property
     def data_ports(self) -> Sequence[int]:
@@ -125,11 +125,11 @@ class MysqlServer(Server):
         return self.ports
 
     def missing(self) -> str:
-        """What a SELECT lacks."""
+        """Nothing ("") when it answers a SELECT, else the problem."""
         return missing(self.address(""))
 
     def version(self) -> str:
-        """As SELECT VERSION() says."""
+        """From SELECT VERSION()."""
         return read_version(self.address(""))
 
     def _prepare(self, deadline: Deadline) -> None:
@@ -142,11 +142,11 @@ class MysqlServer(Server):
         else:
             argv = [str(server), "--no-defaults", "--initialize-insecure", data, *self._as_user]
         log = self.directory / "install.log"
-        ward = self._warden.spawn("mysql's installation", argv, log=log, cwd=self.directory)
-        code = ward.wait(deadline.remaining_s())
+        child = self._warden.spawn("mysql's installation", argv, log=log, cwd=self.directory)
+        code = child.wait(deadline.remaining_s())
         if code != 0:
             how = f"still ran after {deadline.timeout_s:g} s" if code is None else f"ended with exit code {code}"
-            raise ServiceUnavailable(self.name, f"{argv[0]} {how}", ward.log_tail())
+            raise ServiceUnavailable(self.name, f"{argv[0]} {how}", child.log_tail())
         self._first_statements.write_text(
             f"CREATE USER IF NOT EXISTS '{USER}'@'{LOOPBACK}' IDENTIFIED BY '{self._password}';\n"
             f"GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'{LOOPBACK}' WITH GRANT OPTION;\n"
@@ -168,4 +168,4 @@ class MysqlServer(Server):
         argv = [str(server), "--no-defaults", *own, *SERVER_ARGUMENTS, *self._as_user]
         if not binaries.is_mariadb(server):
             argv.append("--mysqlx=OFF")  # it would listen on a port of its own, the same in every lab
-        self._ward = self._warden.spawn("mysqld", argv, log=self.directory / "mysqld.log", cwd=self.directory)
+        self._child = self._warden.spawn("mysqld", argv, log=self.directory / "mysqld.log", cwd=self.directory)

@@ -8,8 +8,8 @@ from typing import TypeVar
 from pamqp import base, body, commands, frame, header
 
 from chaos.deadline import Deadline
-from chaos.environment import RabbitmqAddress
-from chaos.network.frames import HEARTBEAT, Frame, Splitter
+from chaos.services.addresses import RabbitmqAddress
+from chaos.services.rabbitmq.frames import HEARTBEAT, Frame, Splitter
 
 CHANNEL = 1
 RECEIVE_BYTES = 1 << 16

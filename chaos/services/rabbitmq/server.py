@@ -13,10 +13,10 @@ from pamqp.exceptions import PAMQPException
 
 from chaos import binaries
 from chaos.deadline import Deadline
-from chaos.environment import RabbitmqAddress, Services
 from chaos.errors import ServiceUnavailable
-from chaos.hosting.warden_client import Ward, Warden
+from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease
+from chaos.services.addresses import RabbitmqAddress, Services
 from chaos.services.rabbitmq.amqp_client import AmqpClient
 from chaos.services.rabbitmq.quorum_queues import QuorumQueues
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
@@ -31,7 +31,7 @@ APPLICATIONS = re.compile(r"\{\s*applications\s*,\s*\[(.*?)\]", re.DOTALL)
 
 
 def missing(address: RabbitmqAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> str:
-    """What a round trip to that broker lacks; nothing ("") when a confirmed message came back out of a quorum queue."""
+    """The step of a round trip to that broker that fails; nothing ("") when a confirmed message came back out of a quorum queue."""
     where = f"{address.host}:{address.port}"
     token = secrets.token_hex(8).encode()
     step = "connection"
@@ -55,7 +55,7 @@ def missing(address: RabbitmqAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -
 
 
 def read_version(address: RabbitmqAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> str:
-    """As the broker says when a client connects."""
+    """As the broker reports it when a client connects."""
     with AmqpClient(address, Deadline.after(timeout_s)) as client:
         return client.server_version
 
@@ -66,31 +66,31 @@ class RabbitmqServer(Server):
     name = "rabbitmq"
     ports_needed = 3  # AMQP, distribution, epmd
 
-    def __init__(self, warden: Warden, directory: Path, leases: PortLease) -> None:
+    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
         super().__init__(warden, directory, leases)
         self._password = secrets.token_hex(12)
-        self._node: Ward | None = None
-        self._epmd: Ward | None = None
+        self._node: ChildProcess | None = None
+        self._epmd: ChildProcess | None = None
         self._start_script = Path()
         self._quorum_queues = QuorumQueues(self._unsaved, self._configs)
 
     def address(self) -> RabbitmqAddress:
-        """Where it listens, with a user who may do everything."""
+        """Its address, for a user with all rights."""
         return RabbitmqAddress(LOOPBACK, self.ports[0], USER, self._password)
 
     def provide(self, services: Services) -> Services:
-        """With its address."""
+        """The services of a run with its address."""
         return replace(services, rabbitmq=self.address())
 
     @property
-    def wards(self) -> Sequence[Ward]:
+    def children(self) -> Sequence[ChildProcess]:
         """The Erlang virtual machine. (Not epmd: the node starts another one if it does not find it.)"""
         return [self._node] if self._node else []
 
     @property
-    def data_wards(self) -> Sequence[Ward]:
+    def data_children(self) -> Sequence[ChildProcess]:
         """The same."""
-        return self.wards
+        return self.children
 
     @property
     def data_ports(self) -> Sequence[int]:
@@ -102,7 +102,7 @@ class RabbitmqServer(Server):
         return missing(self.address())
 
     def version(self) -> str:
-        """As the broker says when a client connects."""
+        """As the broker reports it when a client connects."""
         return read_version(self.address())
 
     def kill(self) -> str:
@@ -153,7 +153,7 @@ class RabbitmqServer(Server):
         self._node = self._warden.spawn("rabbitmq", argv, log=log, env=self._environment(), cwd=self.directory)
 
     def _environment(self) -> dict[str, str]:
-        """The lab's own, without what could aim this node at another one, and with all that keeps its files in one directory."""
+        """The environment of the lab, without variables that lead to another node, and with those that keep its files in one directory."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("RABBITMQ_", "ERL_"))}
         return {
             **inherited,
@@ -190,7 +190,7 @@ def _lean_copy(home: Path, to: Path) -> Path:
     to_visit = list(ALWAYS_NEEDED)
     while to_visit:
         name = to_visit.pop()
-        if name in needed or name not in plugins:  # what is not among the plugins is part of Erlang
+        if name in needed or name not in plugins:  # other applications are part of Erlang
             continue
         needed[name] = plugins[name]
         listed = APPLICATIONS.search((plugins[name] / "ebin" / f"{name}.app").read_text())

@@ -14,9 +14,9 @@ from redis.retry import Retry
 
 from chaos import binaries
 from chaos.deadline import Deadline
-from chaos.environment import RedisAddress, Services
-from chaos.hosting.warden_client import Ward, Warden
+from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease
+from chaos.services.addresses import RedisAddress, Services
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
 
 PRIMARY_NAME = "tasklab"
@@ -24,14 +24,14 @@ NODES = 2
 SENTINELS = 3
 QUORUM = 2
 DOWN_AFTER_MS = 1_500
-"""More than the second that a Sentinel takes to connect again, else it declares dead what has only just been restarted."""
+"""More than the second that a Sentinel takes to connect again: else it would declare a primary dead that was only restarted."""
 
 FAILOVER_TIMEOUT_MS = 2_000
 """A second failover can begin twice this long after the first began."""
 
 HEALTH_KEY = "tasklab:health"
 DURABLE = ("--save", "", "--appendonly", "yes")
-"""What was written is there again after kill -9 and a restart."""
+"""Arguments that keep every write over kill -9 and a restart."""
 
 NODE_ARGUMENTS = (
     *("--bind", LOOPBACK),
@@ -41,7 +41,7 @@ NODE_ARGUMENTS = (
 
 
 def client(host: str, port: int, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> "redis.Redis":
-    """A client that asks once: redis-py's own retries would make the duplicates that the lab is looking for."""
+    """A client without retries: those of redis-py would make the duplicates that the lab looks for."""
     return redis.Redis(
         host=host,
         port=port,
@@ -53,7 +53,7 @@ def client(host: str, port: int, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> "re
 
 
 def missing_write(host: str, port: int, *, replicas: int = 0, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> str:
-    """What a write to a primary lacks, replicated to so many replicas; nothing ("") when it can be read again."""
+    """Why a write to a primary failed, or has not reached so many replicas; nothing ("") when it can be read again."""
     where = f"{host}:{port}"
     token = secrets.token_hex(8)
     try:
@@ -69,7 +69,7 @@ def missing_write(host: str, port: int, *, replicas: int = 0, timeout_s: float =
 
 
 def read_version(host: str, port: int) -> str:
-    """As INFO says."""
+    """From INFO."""
     with closing(client(host, port)) as server:
         return str(server.info("server")["redis_version"])
 
@@ -77,7 +77,7 @@ def read_version(host: str, port: int) -> str:
 def missing_at_sentinels(
     sentinels: Sequence[tuple[str, int]], primary_name: str, primary: tuple[str, int], *, replicas: int
 ) -> str:
-    """What Sentinels lack to fail over from `primary`; nothing ("") when all know it as up, the replicas, and one another."""
+    """Why the Sentinels could not fail over from `primary`; nothing ("") when each sees it up, the replicas, and the other Sentinels."""
     for host, port in sentinels:
         where = f"sentinel {host}:{port}"
         try:
@@ -114,7 +114,7 @@ def ask_primary(sentinels: Sequence[tuple[str, int]], primary_name: str) -> tupl
 
 
 def _ask(server: "redis.Redis", *command: str) -> Any:
-    """The answer as it comes: what redis-py makes of Sentinel's answers differs from version to version."""
+    """The raw answer: how redis-py parses the answers of Sentinel differs from version to version."""
     return server.execute_command(*command)  # type: ignore[no-untyped-call]
 
 
@@ -131,14 +131,14 @@ class RedisServer(Server):
     name = "redis"
     ports_needed = NODES + SENTINELS
 
-    def __init__(self, warden: Warden, directory: Path, leases: PortLease) -> None:
+    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
         super().__init__(warden, directory, leases)
-        self._nodes: dict[int, Ward] = {}
-        self._sentinels: dict[int, Ward] = {}
+        self._nodes: dict[int, ChildProcess] = {}
+        self._sentinels: dict[int, ChildProcess] = {}
 
     @property
     def node_ports(self) -> tuple[int, ...]:
-        """Where the primary and the replica listen; which is which, Sentinels decide."""
+        """Where the primary and the replica listen; the Sentinels decide which one is the primary."""
         return self.ports[:NODES]
 
     @property
@@ -147,7 +147,7 @@ class RedisServer(Server):
         return tuple((LOOPBACK, port) for port in self.ports[NODES:])
 
     def primary_port(self) -> int:
-        """Where the present primary listens, as the Sentinels say; before they say anything, the first node."""
+        """Where the present primary listens, by the answers of the Sentinels; before there are any, the first node."""
         found = ask_primary(self.sentinels, PRIMARY_NAME) if self._sentinels else None
         return found[1] if found else self.node_ports[0]
 
@@ -156,16 +156,16 @@ class RedisServer(Server):
         return RedisAddress(LOOPBACK, self.primary_port(), self.sentinels, PRIMARY_NAME)
 
     def provide(self, services: Services) -> Services:
-        """With the present primary and the Sentinels."""
+        """The services of a run with the present primary and the Sentinels."""
         return replace(services, redis=self.address())
 
     @property
-    def wards(self) -> Sequence[Ward]:
+    def children(self) -> Sequence[ChildProcess]:
         """Nodes and Sentinels."""
         return [*self._nodes.values(), *self._sentinels.values()]
 
     @property
-    def data_wards(self) -> Sequence[Ward]:
+    def data_children(self) -> Sequence[ChildProcess]:
         """Both nodes: with a replica alive the service would not be gone."""
         return list(self._nodes.values())
 
@@ -175,17 +175,17 @@ class RedisServer(Server):
         return self.node_ports
 
     def missing(self) -> str:
-        """What a replicated write lacks, or the Sentinels to fail over."""
+        """Why a replicated write failed, or why the Sentinels could not fail over; nothing ("") when all is well."""
         port = self.primary_port()
         return missing_write(LOOPBACK, port, replicas=NODES - 1) or missing_at_sentinels(
             self.sentinels, PRIMARY_NAME, (LOOPBACK, port), replicas=NODES - 1
         )
 
     def version(self) -> str:
-        """As INFO says."""
+        """From INFO."""
         return read_version(LOOPBACK, self.primary_port())
 
-    def node(self, port: int) -> Ward:
+    def node(self, port: int) -> ChildProcess:
         """The process of the node on that port."""
         return self._nodes[port]
 
@@ -216,7 +216,7 @@ class RedisServer(Server):
             self._spawn_sentinels(primary)
 
     def _spawn_sentinels(self, primary: int) -> None:
-        """They are told of one another and of the replica, as after a restart of theirs; else they find out only within seconds."""
+        """Their configuration names the replica and the other Sentinels, as after a restart; else they would take seconds to find them."""
         program = binaries.require(self.name, "redis-server")
         ids = {port: secrets.token_hex(20) for _, port in self.sentinels}
         for _, port in self.sentinels:

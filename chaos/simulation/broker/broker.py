@@ -1,4 +1,4 @@
-"""A broker with the manners of RabbitMQ's quorum queues: confirms, prefetch, redelivery that is counted, dead letters, restarts."""
+"""A broker that behaves like RabbitMQ with quorum queues: confirms, prefetch, redelivery that is counted, dead letters, restarts."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ class Subscription:
 
 @dataclass(slots=True, eq=False)
 class Queue:
-    """A durable quorum queue; what came back is delivered before what is new."""
+    """A durable quorum queue; returned messages are delivered before new ones."""
 
     name: str
     delivery_limit: int | None
@@ -52,8 +52,8 @@ class Queue:
 class BrokerServer(Service):
     """All its state; each method takes effect at once.
 
-    A kill may lose what was not confirmed yet, and acknowledgements that arrived less than `WRITE_NS` before; what it loses, the one
-    who kills says, but for young queues, which it keeps if it is not one that `forgets_queues`.
+    A kill may lose unconfirmed messages, acknowledgements that arrived less than `WRITE_NS` before, and young queues. The caller of
+    `kill_losing` chooses what is lost; young queues are lost only if `forgets_queues` is set.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -110,14 +110,14 @@ class BrokerServer(Service):
         deliver: Callable[[int, bytes, bool], None],
         gone: Callable[[], None],
     ) -> Subscription:
-        """A new consumer; what is ready is delivered to it."""
+        """A new consumer; ready messages are delivered to it."""
         subscription = Subscription(queue, prefetch, deliver, gone)
         queue.subscriptions.append(subscription)
         self._dispatch(queue)
         return subscription
 
     def acknowledge(self, subscription: Subscription, tag: int) -> None:
-        """The message is dealt with."""
+        """The message is done."""
         stored = subscription.unacknowledged.pop(tag, None)
         if stored is not None:
             now_ns = self._scheduler.now_ns
@@ -139,12 +139,12 @@ class BrokerServer(Service):
         self._dispatch(subscription.queue)
 
     def cancel(self, subscription: Subscription) -> None:
-        """It gets nothing any more; what it has, it may still acknowledge."""
+        """It gets no more messages; those that it has, it may still acknowledge."""
         if subscription in subscription.queue.subscriptions:
             subscription.queue.subscriptions.remove(subscription)
 
     def close(self, subscription: Subscription) -> None:
-        """Its channel is gone: whatever it did not acknowledge comes back, in order. Idempotent."""
+        """Its channel is gone: every unacknowledged message comes back, in order. Idempotent."""
         if not subscription.is_open:
             return
         subscription.is_open = False
@@ -155,7 +155,7 @@ class BrokerServer(Service):
         self._dispatch(subscription.queue)
 
     def kill_losing(self, *, unconfirmed: bool, acknowledgements: bool, young_queues: bool) -> None:
-        """kill -9: every channel is gone; what else is lost is said by the names."""
+        """kill -9: every channel is gone; the arguments name what else is lost."""
         self.kill()
         self._scheduler.wake(self._publishing)
         for queue, stored in self._unwritten:

@@ -1,4 +1,4 @@
-"""The broker port of a simulated process: one connection, channels on it, and everything that can go wrong between here and there."""
+"""The broker port of a simulated process: one connection, channels on it, and all its failures."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from chaos.simulation.broker.broker import BrokerServer, Subscription
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.kernel.scheduler import Waiters
+from chaos.simulation.network.delays import BASE_NS
 from chaos.simulation.network.network import Line, LineCut
 
 T = TypeVar("T")
@@ -16,14 +17,14 @@ T = TypeVar("T")
 _OUTCOMES = {True: "confirmed", False: "returned", None: "unknown"}
 
 
-class BrokerWords(Protocol):
-    """What a system calls the broker's failures and answers."""
+class BrokerErrorFactory(Protocol):
+    """Makes the errors and answers of a system for those of the broker."""
 
     def unavailable(self, why: str) -> Exception:
         """There is no connection; nothing was sent."""
 
     def connection_lost(self, why: str) -> Exception:
-        """The connection broke; what was under way may have arrived."""
+        """The connection broke; messages under way may have arrived."""
 
     def outcome(self, name: str) -> object:
         """What became of a message: `confirmed`, `returned`, `refused` or `unknown`."""
@@ -66,8 +67,8 @@ class SimulatedDelivery:
     redelivered: bool
 
 
-class Link:
-    """A connection: lost once, lost for good. What it carries arrives in the order in which it was sent."""
+class BrokerConnection:
+    """A connection: once lost, it stays lost. Messages arrive in the order in which they were sent."""
 
     def __init__(self, line: Line, patience_ns: int) -> None:
         self.line = line
@@ -86,7 +87,15 @@ class Link:
             self._lost = "the broker hung up"
         return self._lost
 
-    def ask(self, what: str, act: Callable[[], T], *, patience_ns: int | None = None, subject: str = "") -> T:
+    def ask(
+        self,
+        what: str,
+        act: Callable[[], T],
+        *,
+        patience_ns: int | None = None,
+        subject: str = "",
+        bodies: Sequence[bytes] = (),
+    ) -> T:
         """There and back.
 
         Raises:
@@ -105,6 +114,7 @@ class Link:
                 patience_ns=self._patience_ns if patience_ns is None else patience_ns,
                 connected_epoch=self._epoch,
                 subject=subject,
+                payload=bodies,
             )
             if self._lost is not None:
                 raise LineCut("unanswered")
@@ -114,8 +124,8 @@ class Link:
                 self.cut(cut.how)
             raise
 
-    def send(self, what: str, act: Callable[[], None], subject: str = "") -> None:
-        """Something of which no answer comes: it arrives, if the connection lives that long.
+    def send(self, what: str, act: Callable[[], None], subject: str = "", bodies: Sequence[bytes] = ()) -> None:
+        """Send a message without an answer: it arrives, if the connection lives that long.
 
         Raises:
             LineCut: it broke already while this was being sent.
@@ -126,8 +136,8 @@ class Link:
             self.cut(cut.how)
             raise
         network = self.line.network
-        if self.line.watch is not None and self.line.watch(what, subject):
-            self.cut("cut, and what was under way swallowed")
+        if self.line.watchers and self.line.is_dropped(what, bodies):
+            self.cut("the connection was cut, and the message under way was dropped")
             return
 
         def arrive() -> None:
@@ -135,18 +145,24 @@ class Link:
                 network.trace.note(network.scheduler.now_ns, fiber.name, self.line.service.name, what, subject)
                 act()
 
-        arrives_ns = max(
-            network.scheduler.now_ns + network.delays.leg_ns(fiber, 0) + self.line.extra_ns, self._last_arrival_ns
-        )
+        leg_ns = network.delays.leg_ns(fiber, 0)
+        if self.line.is_degraded:
+            leg_ns += self.line.added_ns(bodies)
+        arrives_ns = max(network.scheduler.now_ns + leg_ns, self._last_arrival_ns)
         self._last_arrival_ns = self.line.arrive(arrive, not_before_ns=arrives_ns)
         self.line.sent(fiber, what)
 
+    def reset_later(self, after_ns: int) -> None:
+        """Reset the connection after that time."""
+        scheduler = self.line.network.scheduler
+        scheduler.at(scheduler.now_ns + after_ns, lambda: self.cut("the connection was reset"))
+
     def when_lost(self, tell: Callable[[], None]) -> None:
-        """Have the broker do something when it hears that the connection is gone."""
+        """Have the broker do something when the end of the connection arrives there."""
         self._on_lost.append(tell)
 
     def hang_up(self, why: str) -> None:
-        """The process is gone, or wants no more: what it sent before still arrives."""
+        """The process is gone, or closes the connection: messages sent before still arrive."""
         if self._lost is None:
             self._lost = why
             on_lost, self._on_lost = self._on_lost, []
@@ -154,7 +170,7 @@ class Link:
                 self.line.arrive(tell, not_before_ns=self._last_arrival_ns, is_data=False)
 
     def cut(self, why: str) -> None:
-        """The connection breaks: what is under way is lost, and the broker hears of it."""
+        """The connection breaks: messages under way are lost, and the broker sees its end."""
         self._is_cut = True
         self.hang_up(why)
 
@@ -162,15 +178,15 @@ class Link:
 class SimulatedPublisher:
     """A channel with confirms."""
 
-    def __init__(self, server: BrokerServer, link: Link, words: BrokerWords) -> None:
+    def __init__(self, server: BrokerServer, link: BrokerConnection, errors: BrokerErrorFactory) -> None:
         self._server = server
         self._link = link
-        self._words = words
+        self._errors = errors
 
     def publish(self, messages: Sequence[Outgoing], *, timeout_s: float) -> Sequence[Any]:
         """Send all, wait for all confirms; what became of each, in order."""
         if self._link.lost is not None:
-            raise self._words.unavailable(self._link.lost)
+            raise self._errors.unavailable(self._link.lost)
         bodies = [(message.queue, message.body) for message in messages]
         timeout_ns = ns(timeout_s)
         try:
@@ -179,15 +195,16 @@ class SimulatedPublisher:
                 lambda: self._server.await_written(bodies, timeout_ns),
                 patience_ns=timeout_ns,
                 subject="\n".join(body.decode(errors="replace") for _, body in bodies),
+                bodies=[body for _, body in bodies],
             )
         except LineCut as cut:
             fates = [None] * len(bodies)
             if cut.held_up and cut.how == "unsent":
                 self._link.line.arrive(lambda: self._arrive_late(bodies))
-        return [self._words.outcome(_OUTCOMES[fate]) for fate in fates]
+        return [self._errors.outcome(_OUTCOMES[fate]) for fate in fates]
 
     def close(self) -> None:
-        """Let go of the channel: nothing that anybody would notice."""
+        """Closing the channel has no effect that could be seen."""
 
     def _arrive_late(self, bodies: Sequence[tuple[str, bytes]]) -> None:
         for queue_name, body in bodies:
@@ -197,10 +214,12 @@ class SimulatedPublisher:
 class SimulatedConsumer:
     """A channel that consumes one queue; deliveries wait here until they are received."""
 
-    def __init__(self, server: BrokerServer, link: Link, words: BrokerWords, queue_name: str, prefetch: int) -> None:
+    def __init__(
+        self, server: BrokerServer, link: BrokerConnection, errors: BrokerErrorFactory, queue_name: str, prefetch: int
+    ) -> None:
         self._server = server
         self._link = link
-        self._words = words
+        self._errors = errors
         self._scheduler = link.line.network.scheduler
         self._inbox: deque[SimulatedDelivery] = deque()
         self._news: Waiters = []
@@ -223,7 +242,7 @@ class SimulatedConsumer:
         return self._inbox.popleft() if self._inbox else None
 
     def ack(self, delivery: SimulatedDelivery) -> None:
-        """Say that the message is dealt with."""
+        """Acknowledge the message."""
         self._send("ack", delivery, lambda subscription: self._server.acknowledge(subscription, delivery.tag))
 
     def reject(self, delivery: SimulatedDelivery, *, requeue: bool) -> None:
@@ -235,7 +254,7 @@ class SimulatedConsumer:
         )
 
     def close(self) -> None:
-        """Let go of the channel; the dead need not: theirs are closed for them."""
+        """Close the channel; the channels of a dead process are closed for it."""
         fiber = self._scheduler.current
         if fiber is not None and fiber.life.alive and self._closed is None and self._link.lost is None:
             with suppress(LineCut):
@@ -265,7 +284,13 @@ class SimulatedConsumer:
             self._inbox.append(SimulatedDelivery(tag, body, redelivered))
             self._scheduler.wake(self._news)
 
-        self._last_arrival_ns = self._link.line.arrive(arrive, not_before_ns=self._last_arrival_ns)
+        line, not_before_ns = self._link.line, self._last_arrival_ns
+        if line.is_degraded:
+            if line.reset_after_ns is not None:
+                self._link.reset_later(line.reset_after_ns)
+                return
+            not_before_ns = max(not_before_ns, self._scheduler.now_ns + BASE_NS + line.added_ns(body))
+        self._last_arrival_ns = line.arrive(arrive, not_before_ns=not_before_ns)
 
     def _on_gone(self) -> None:
         self._scheduler.wake(self._news)
@@ -275,25 +300,26 @@ class SimulatedConsumer:
         subscription = self.subscription
         assert subscription is not None, "an open consumer has a subscription"
         try:
-            self._link.send(what, lambda: act(subscription), delivery.body.decode(errors="replace"))
+            body = delivery.body
+            self._link.send(what, lambda: act(subscription), body.decode(errors="replace"), (body,))
         except LineCut as cut:
-            raise self._words.connection_lost(cut.how) from cut
+            raise self._errors.connection_lost(cut.how) from cut
 
     def _check(self) -> None:
         why = self._closed or self._link.lost
         if why is not None:
-            raise self._words.connection_lost(why)
+            raise self._errors.connection_lost(why)
 
 
 class SimulatedBroker:
     """The port: one connection a process, made when first needed, and made anew when it was lost."""
 
-    def __init__(self, server: BrokerServer, line: Line, words: BrokerWords, *, patience_ns: int) -> None:
+    def __init__(self, server: BrokerServer, line: Line, errors: BrokerErrorFactory, *, patience_ns: int) -> None:
         self._server = server
         self._line = line
-        self._words = words
+        self._errors = errors
         self._patience_ns = patience_ns
-        self._link: Link | None = None
+        self._link: BrokerConnection | None = None
         self._is_opening = False
         self._opened: Waiters = []
         self.consumers: list[SimulatedConsumer] = []
@@ -315,12 +341,12 @@ class SimulatedBroker:
         with self._unavailable():
             link = self._open_link()
             link.ask("open channel", lambda: None)
-            return SimulatedPublisher(self._server, link, self._words)
+            return SimulatedPublisher(self._server, link, self._errors)
 
     def open_consumer(self, queue: str, *, prefetch: int) -> SimulatedConsumer:
         """A new channel that consumes; at most `prefetch` messages unacknowledged."""
         with self._unavailable():
-            consumer = SimulatedConsumer(self._server, self._open_link(), self._words, queue, prefetch)
+            consumer = SimulatedConsumer(self._server, self._open_link(), self._errors, queue, prefetch)
         self.consumers = [one for one in self.consumers if one.subscription and one.subscription.is_open]
         self.consumers.append(consumer)
         return consumer
@@ -336,17 +362,17 @@ class SimulatedBroker:
             self._link.cut(why)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the connection."""
         if self._link is not None:
             self._link.hang_up("this process hung up")
 
-    def _open_link(self) -> Link:
-        while self._is_opening:  # one at a time: a second connection would be nobody's to close
+    def _open_link(self) -> BrokerConnection:
+        while self._is_opening:  # one at a time: a second connection would have no owner to close it
             self._line.network.scheduler.wait(self._opened)
         if self._link is None or self._link.lost is not None:
             self._is_opening = True
             try:
-                self._link = Link(self._line, self._patience_ns)
+                self._link = BrokerConnection(self._line, self._patience_ns)
             finally:
                 self._is_opening = False
                 self._line.network.scheduler.wake(self._opened)
@@ -357,4 +383,4 @@ class SimulatedBroker:
         try:
             yield
         except LineCut as cut:
-            raise self._words.unavailable(cut.how) from cut
+            raise self._errors.unavailable(cut.how) from cut

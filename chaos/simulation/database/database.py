@@ -1,9 +1,10 @@
 """A database server with transactions of many clients at once, on one SQLite database: row locks, READ COMMITTED, deadlocks.
 
-SQLite knows one writer at a time, so what a transaction has written is kept here as images of rows. When it executes a statement,
-its images are laid over what is committed ("mounted"), and taken off again before anybody else's. So each statement sees what InnoDB
-would show it under READ COMMITTED: everything committed by then, and its own. Which rows it writes is known once SQLite has executed
-it; if one of them is another transaction's, it is undone, waits in the scheduler for that transaction to end, and begins anew.
+SQLite allows one writer at a time, so the writes of a transaction are kept here as images of rows. While it executes a statement, its
+images are laid over the committed rows ("mounted"); they are taken off before a statement of another transaction. So each statement sees
+the rows that InnoDB would show it under READ COMMITTED: everything committed by then, and its own writes. The rows that it writes are
+known once SQLite has executed it; if one of them is locked by another transaction, the statement is undone, waits in the scheduler for
+that transaction to end, and is executed again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,7 +48,7 @@ class Answer(NamedTuple):
 
 
 class DatabaseServer(Service):
-    """MySQL's manners on SQLite's SQL. Everything takes effect at once, but for `execute`, which may wait for a lock.
+    """The behaviour of MySQL on the SQL of SQLite. Everything takes effect at once, except `execute`, which may wait for a lock.
 
     `epoch_us`: its wall clock when the world began. `lock_wait_ns`: how long a statement waits for a lock before it ends with 1205.
     """
@@ -76,7 +77,7 @@ class DatabaseServer(Service):
         Raises:
             SessionGone: the session is closed, perhaps since it began to wait.
             Undone: 1205 (this statement is undone, its transaction goes on) or 1213 (its transaction is undone).
-            sqlite3.Error: what SQLite says to the statement.
+            sqlite3.Error: SQLite refused the statement.
         """
         began_us = self._epoch_us + self._scheduler.now_ns // 1000
         give_up_ns = self._scheduler.now_ns + self._lock_wait_ns
@@ -128,13 +129,13 @@ class DatabaseServer(Service):
             self._scheduler.wake(session.wake_up)
 
     def kill(self) -> None:
-        """Every session ends; what was committed stays."""
+        """Every session ends; committed rows stay."""
         super().kill()
         for session in list(self._sessions):
             self.close(session)
 
     def read_committed(self, sql: str, parameters: Sequence[Any] = ()) -> Answer:
-        """What is committed at this moment, for the lab's own eyes."""
+        """The rows committed at this moment, for the lab itself."""
         self._dismount()
         self.tables.now_us = self._epoch_us + self._scheduler.now_ns // 1000
         cursor = self.tables.sqlite.execute(sql, parameters)
@@ -224,7 +225,7 @@ class DatabaseServer(Service):
         return other is session
 
     def _break_circle(self, session: Session, holder: Session) -> None:
-        """As InnoDB does: whoever has written less is undone; of two equals, the one that came to wait last."""
+        """As InnoDB does: the session that has written less is undone; of two equals, the one that began to wait last."""
         victim = holder if len(holder.images) < len(session.images) else session
         victim.is_victim = True
         self.roll_back(victim)

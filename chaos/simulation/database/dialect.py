@@ -24,7 +24,7 @@ class _DdlCompiler(SQLiteDDLCompiler):
 
 
 class SimulatedDialect(SQLiteDialect):
-    """SQLite to compilers, MySQL to those who catch errors."""
+    """SQLite for compilers, MySQL for code that catches errors."""
 
     driver = "simulated"
     supports_statement_cache = True
@@ -41,4 +41,4 @@ class SimulatedDialect(SQLiteDialect):
 
 
 DIALECT = SimulatedDialect()
-"""One for all engines: what was compiled for one world serves the next."""
+"""One for all engines: a statement that was compiled for one world is used in the next."""

@@ -23,49 +23,49 @@ _WORDS = {
 
 
 class Warning(Exception):  # noqa: A001 — the name that the DB-API gives it
-    """See PEP 249."""
+    """Important warnings; never raised here."""
 
 
 class Error(Exception):
-    """See PEP 249."""
+    """Base of all errors of this driver."""
 
 
 class InterfaceError(Error):
-    """See PEP 249."""
+    """The driver was misused."""
 
 
 class DatabaseError(Error):
-    """See PEP 249."""
+    """An error of the database."""
 
 
 class DataError(DatabaseError):
-    """See PEP 249."""
+    """A value was wrong."""
 
 
 class OperationalError(DatabaseError):
-    """See PEP 249."""
+    """The connection, or the server, failed; `args[0]` is the code of MySQL."""
 
 
 class IntegrityError(DatabaseError):
-    """See PEP 249."""
+    """A constraint was violated."""
 
 
 class InternalError(DatabaseError):
-    """See PEP 249."""
+    """The database is in a wrong state."""
 
 
 class ProgrammingError(DatabaseError):
-    """See PEP 249."""
+    """The statement was wrong."""
 
 
 class NotSupportedError(DatabaseError):
-    """See PEP 249."""
+    """The database cannot do this."""
 
 
 Binary = bytes
 
 
-class Connection:
+class DatabaseConnection:
     """A connection of one process. Made by `connect`, which may fail as everything here: lost before, or after, the server did it."""
 
     def __init__(self, server: DatabaseServer, line: Line, *, patience_ns: int) -> None:
@@ -90,7 +90,9 @@ class Connection:
         statement = server.tables.parse(sql)
         self._begun = True
         try:
-            answer: Answer = self._ask(statement.words, lambda: server.execute(session, statement, parameters))
+            answer: Answer = self._ask(
+                statement.words, lambda: server.execute(session, statement, parameters), (sql, parameters)
+            )
             return answer
         except Undone as undone:
             if undone.code == DEADLOCK:
@@ -126,11 +128,13 @@ class Connection:
         if not self._lost and not self._is_dead():
             self.hang_up()
 
-    def _ask(self, what: str, act: Any, *, is_commit: bool = False) -> Any:
+    def _ask(self, what: str, act: Any, payload: Sequence[Any] = (), *, is_commit: bool = False) -> Any:
         if self._lost:
             raise OperationalError(GONE_AWAY, "MySQL server has gone away")
         try:
-            return self._line.ask(what, act, patience_ns=self._patience_ns, connected_epoch=self._epoch)
+            return self._line.ask(
+                what, act, patience_ns=self._patience_ns, connected_epoch=self._epoch, payload=payload
+            )
         except SessionGone as gone:
             self._lose(GONE_AWAY, gone)
         except LineCut as cut:
@@ -150,7 +154,7 @@ class Connection:
             self._server.commit(self.session)
 
     def hang_up(self) -> None:
-        """The server hears of it when it gets there, and then rolls back what is open."""
+        """The server rolls back the open transaction when this arrives."""
         self._lost = True
         self._line.arrive(lambda: self._server.close(self.session), is_data=False)
 
@@ -165,7 +169,7 @@ class Connection:
 class Cursor:
     """One statement and its rows."""
 
-    def __init__(self, connection: "Connection | ReadingConnection") -> None:
+    def __init__(self, connection: "DatabaseConnection | ReadingConnection") -> None:
         self._connection = connection
         self._rows: list[tuple[Any, ...]] = []
         self._next = 0
@@ -175,7 +179,7 @@ class Cursor:
         self.arraysize = 1
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
-        """See PEP 249."""
+        """Execute one statement and keep its rows."""
         answer = self._connection.execute(sql, parameters)
         self._rows = list(answer.rows)
         self._next = 0
@@ -184,7 +188,7 @@ class Cursor:
         self.description = [(name, None, None, None, None, None, None) for name in answer.columns] or None
 
     def executemany(self, sql: str, parameters: Sequence[Sequence[Any]]) -> None:
-        """See PEP 249."""
+        """Execute the statement once for each of the parameters."""
         count = 0
         for one in parameters:
             self.execute(sql, one)
@@ -192,35 +196,35 @@ class Cursor:
         self.rowcount = count
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """See PEP 249."""
+        """The next row, or None."""
         if self._next >= len(self._rows):
             return None
         self._next += 1
         return self._rows[self._next - 1]
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
-        """See PEP 249."""
+        """The next rows."""
         first = self._next
         self._next = min(len(self._rows), first + (size or self.arraysize))
         return self._rows[first : self._next]
 
     def fetchall(self) -> list[tuple[Any, ...]]:
-        """See PEP 249."""
+        """All other rows."""
         first, self._next = self._next, len(self._rows)
         return self._rows[first:]
 
     def close(self) -> None:
-        """See PEP 249."""
+        """Nothing to release."""
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
-        """See PEP 249."""
+        """Without effect."""
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """See PEP 249."""
+        """Without effect."""
 
 
 class ReadingConnection:
-    """The lab's own eyes: reads what is committed, at no time and over no line."""
+    """For the lab itself: reads committed rows, without a line, and without time passing."""
 
     def __init__(self, server: DatabaseServer) -> None:
         self._server = server

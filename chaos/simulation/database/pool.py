@@ -1,4 +1,4 @@
-"""Engines for simulated processes: SQLAlchemy's own, on a pool whose waiting happens in the scheduler."""
+"""Engines for simulated processes: those of SQLAlchemy, on a pool that waits in the scheduler."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from sqlalchemy.pool import Pool, PoolProxiedConnection
 
 from chaos.simulation.database.database import DatabaseServer
 from chaos.simulation.database.dialect import DIALECT
-from chaos.simulation.database.driver import Connection, ReadingConnection
+from chaos.simulation.database.driver import DatabaseConnection, ReadingConnection
 from chaos.simulation.database.prepared import PreparedConnection
 from chaos.simulation.kernel.scheduler import Scheduler, Waiters
 
@@ -24,12 +24,12 @@ class _Place:
     __slots__ = ("connection", "generation")
 
     def __init__(self) -> None:
-        self.connection: Connection | ReadingConnection | None = None
+        self.connection: DatabaseConnection | ReadingConnection | None = None
         self.generation = 0
 
 
 class Lease(PoolProxiedConnection):
-    """A connection while somebody has it; given back once, whole or invalidated."""
+    """A connection that is checked out; given back once, whole or invalidated."""
 
     __slots__ = ("_pool", "dbapi_connection", "driver_connection", "place")
 
@@ -40,15 +40,15 @@ class Lease(PoolProxiedConnection):
         self.dbapi_connection: Any = place.connection
 
     def cursor(self, *args: Any, **kwargs: Any) -> Any:
-        """See PEP 249."""
+        """A new cursor of the leased connection."""
         return self.driver_connection.cursor()
 
     def commit(self) -> None:
-        """See PEP 249."""
+        """Commit on the leased connection."""
         self.driver_connection.commit()
 
     def rollback(self) -> None:
-        """See PEP 249."""
+        """Roll back on the leased connection."""
         self.driver_connection.rollback()
 
     @property
@@ -73,7 +73,7 @@ class Lease(PoolProxiedConnection):
         self._close_special(transaction_reset=False)
 
     def _close_special(self, *, transaction_reset: bool) -> None:
-        """SQLAlchemy says so where it has just rolled back by itself."""
+        """Called by SQLAlchemy where it has just rolled back by itself."""
         if self.dbapi_connection is None:
             return
         self.dbapi_connection = None
@@ -89,7 +89,7 @@ class Lease(PoolProxiedConnection):
 
 
 class FiberPool(Pool):
-    """At most `size` connections; whoever wants another waits for one, up to `timeout_ns`.
+    """At most `size` connections; a fiber that needs another one waits for it, up to `timeout_ns`.
 
     Where one has proved to be broken, those made before it are made anew when they are next wanted, as SQLAlchemy's own pools do.
     """
@@ -97,7 +97,7 @@ class FiberPool(Pool):
     def __init__(
         self,
         scheduler: Scheduler,
-        connect: Callable[[], Connection | ReadingConnection],
+        connect: Callable[[], DatabaseConnection | ReadingConnection],
         *,
         size: int,
         timeout_ns: int,
@@ -178,7 +178,7 @@ class FiberPool(Pool):
         place.connection = self._make()
 
     def _invalidate(self, connection: Any, exception: BaseException | None = None, _checkin: bool = True) -> None:
-        """SQLAlchemy tells this of a lease whose connection is broken; once for all connections made before."""
+        """Called by SQLAlchemy with a lease whose connection is broken; invalidates all connections made before."""
         if connection.place.generation == self._generation:
             self._generation += 1
         if _checkin:
@@ -186,7 +186,7 @@ class FiberPool(Pool):
 
 
 def simulated_engine(
-    scheduler: Scheduler, connect: Callable[[], Connection], *, pool_size: int, pool_timeout_ns: int
+    scheduler: Scheduler, connect: Callable[[], DatabaseConnection], *, pool_size: int, pool_timeout_ns: int
 ) -> Engine:
     """An engine for one process."""
     return _engine(FiberPool(scheduler, connect, size=pool_size, timeout_ns=pool_timeout_ns))

@@ -52,7 +52,7 @@ class PreparedConnection(Connection):
     def execute(  # type: ignore[override]
         self, statement: Executable, parameters: Any = None, *, execution_options: Any = None
     ) -> CursorResult[Any] | PreparedResult:
-        """See `Connection.execute`."""
+        """Execute a statement, by its prepared form if there is one."""
         if execution_options is not None or not (parameters is None or isinstance(parameters, dict)):
             return super().execute(statement, parameters, execution_options=execution_options)
         given = parameters or _NOTHING
@@ -68,7 +68,7 @@ class PreparedConnection(Connection):
         return self._execute_prepared(prepared, lease.dbapi_connection, given)
 
     def scalar(self, statement: Executable, parameters: Any = None, *, execution_options: Any = None) -> Any:
-        """See `Connection.scalar`."""
+        """The first column of the first row, or None."""
         return self.execute(statement, parameters, execution_options=execution_options).scalar()
 
     def _execute_prepared(self, prepared: _Prepared, driver: Any, parameters: Mapping[str, Any]) -> PreparedResult:

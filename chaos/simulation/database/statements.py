@@ -24,7 +24,7 @@ _CACHED_STATEMENTS = 512
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """An SQL text with what it does to which table; `sql` also returns every row that it writes."""
+    """An SQL text with its kind and its table; `sql` also returns every row that it writes."""
 
     sql: str
     kind: Kind

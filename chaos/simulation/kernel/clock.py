@@ -1,4 +1,4 @@
-"""Clocks of simulated processes: the monotonic one may run fast or slow, the wall clock may be wrong; the wish to end never comes."""
+"""Clocks of simulated processes: the monotonic one may run fast or slow, the wall clock may be wrong."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Skew:
 
 
 class SimulatedClock:
-    """One process's own sense of time."""
+    """The clock of one process."""
 
     def __init__(self, scheduler: Scheduler, skew: Skew) -> None:
         self._scheduler = scheduler
@@ -38,12 +38,12 @@ class SimulatedClock:
         self._scheduler.rest(ns(seconds / self._skew.rate))
 
     def wall_ns(self) -> int:
-        """What this process takes for nanoseconds since the Unix epoch."""
+        """Nanoseconds since the Unix epoch, by the wall clock of this process."""
         return EPOCH_NS + self._scheduler.now_ns + ns(self._skew.wall_s)
 
 
 class NeverStops:
-    """Nobody ever asks a simulated process to end: it is killed."""
+    """A shutdown request that never comes: simulated processes are killed."""
 
     requested = False
 

@@ -1,4 +1,4 @@
-"""Fibers on a virtual clock: one thread, no real time. Blocking code runs in a fiber unchanged, and blocks nobody else."""
+"""Fibers on a virtual clock: one thread, no real time. Blocking code runs in a fiber unchanged, and blocks no other fiber."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -7,9 +7,9 @@ from typing import Any
 from greenlet import getcurrent, greenlet
 
 STEPS_MAX = 2_000_000
-"""A world that takes more steps than this goes round in circles."""
+"""A world that takes more steps than this loops without end."""
 ACTION = -1
-"""The ticket of what is no fiber."""
+"""The ticket of an action, which has no fiber."""
 
 
 class Died(BaseException):
@@ -17,13 +17,13 @@ class Died(BaseException):
 
 
 class WorldStuck(BaseException):
-    """The world goes round in circles, or nothing can ever happen in it again. No code in it may catch this."""
+    """The world loops without end, or nothing can happen in it any more. No code in it may catch this."""
 
 
 class Life:
     """One incarnation of a process: the fibers that are paused together and die together.
 
-    `on_broken` is told when one of its fibers ends with an exception of its own.
+    `on_broken` is called when one of its fibers ends with an exception.
     """
 
     __slots__ = ("_put_off", "alive", "fibers", "name", "on_broken", "paused")
@@ -38,7 +38,7 @@ class Life:
 
 
 class Fiber:
-    """One flow of control. `calls` counts what it asked of services; `woken` says how its last wait ended."""
+    """One flow of control. `calls` counts its calls of services; `woken`: whether its last wait ended by a wake-up."""
 
     __slots__ = ("body", "calls", "life", "name", "notes", "ticket", "woken")
 
@@ -57,7 +57,7 @@ Waiters = list[tuple[Fiber, int]]
 
 
 class Scheduler:
-    """Runs what is due, in the order of time; what is due at the same time, in the order in which it was asked for.
+    """Runs fibers and actions in the order of time; those due at the same time in the order in which they were scheduled.
 
     A fiber that has to wait runs the next one itself, without a detour over the hub: one switch a step, and none if it is itself next.
     """
@@ -148,7 +148,7 @@ class Scheduler:
         return fiber.woken
 
     def wake(self, waiters: Waiters) -> None:
-        """All who wait there may go on; the list is emptied."""
+        """All fibers that wait there may go on; the list is emptied."""
         for fiber, ticket in waiters:
             if fiber.ticket == ticket and not fiber.woken:
                 fiber.woken = True
@@ -157,7 +157,7 @@ class Scheduler:
         waiters.clear()
 
     def kill(self, life: Life) -> None:
-        """The process is dead from now on: each of its fibers, wherever it waits, is told so once and does nothing any more."""
+        """The process is dead from now on: each of its fibers, wherever it waits, gets Died once and does nothing more."""
         life.alive = False
         life.paused = False
         for fiber in life.fibers:
@@ -188,7 +188,7 @@ class Scheduler:
         return fiber
 
     def run(self) -> None:
-        """Until somebody calls `end`.
+        """Run until `end` is called.
 
         Raises:
             WorldStuck: nothing is left that could happen, or far too much does.

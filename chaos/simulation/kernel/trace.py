@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Step(NamedTuple):
-    """Something that took effect at `at_ns`: who asked for it, of which service, what, and (where stories are told) details."""
+    """An operation that took effect at `at_ns`: the fiber that asked for it, the service, the operation, and its subject."""
 
     at_ns: int
     fiber: str
@@ -16,7 +16,7 @@ class Step(NamedTuple):
 
 
 class Trace:
-    """The steps of one world: bare while it runs, for most worlds are never looked at."""
+    """The steps of one world: bare while it runs, because most traces are never read."""
 
     def __init__(self) -> None:
         self._bare: list[tuple[int, str, str, str, str]] = []

@@ -1,4 +1,4 @@
-"""How long every request and every answer is under way: that, and nothing else, decides in which order things happen."""
+"""The delays of requests and answers: they alone decide the order of events."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from random import Random
 from chaos.simulation.kernel.scheduler import Fiber
 
 BASE_NS = 100_000
-"""What a request, or an answer, takes when nobody interferes."""
+"""Duration of a request, or of an answer, without any disturbance."""
 
 Draw = Callable[[], int]
 Stated = Mapping[str, Mapping[int, int]]
@@ -15,7 +15,7 @@ Stated = Mapping[str, Mapping[int, int]]
 
 
 class Delays:
-    """Either drawn, call by call, or as stated. Where `deviations` is a dict, what is not `BASE_NS` is kept there: as a statement."""
+    """Either drawn, call by call, or as stated. `deviations`, if it is a dict, collects delays other than `BASE_NS`, in that form."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ def erratic(chance: Random, *, slow_share: float, slow_s: float) -> Draw:
 
 
 def preempting(chance: Random, *, times: int, among: int, longest_s: float) -> Draw:
-    """Steady but for a few long preemptions, at legs drawn among the first `among`.
+    """Steady except for a few long preemptions, at legs drawn among the first `among`.
 
     What a priority-based scheduler does (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs",
     ASPLOS 2010), on a clock: with d preemptions a bug that needs d is met with a probability that falls with `among` to the power d.

@@ -1,19 +1,20 @@
-"""The way from a process to a service: requests and answers take their time, are held up, or are lost."""
+"""Lines from processes to services: requests and answers take their time, are held up, or are lost."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.kernel.scheduler import Fiber, Scheduler, Waiters
 from chaos.simulation.kernel.trace import Trace
+from chaos.simulation.network.degradations import Degradation, message_bytes
 from chaos.simulation.network.delays import BASE_NS, Delays
-from chaos.simulation.network.mishaps import Cut, Kill, Mishap, Pause, Side, Undo
+from chaos.simulation.network.failpoints import CallFault, Cut, Kill, Pause, Side, Undo
 
 T = TypeVar("T")
 
 REFUSED_NS = 200_000
-"""How soon a client knows that nobody listens."""
+"""How soon a client learns that no server listens."""
 
 
 How = Literal["refused", "unsent", "unanswered"]
@@ -35,7 +36,7 @@ class LineCut(Exception):
 
 
 class Undone(Exception):
-    """The service answers that it undid what was asked, for a reason that lies in other clients: a code of MySQL's."""
+    """The service answers that it undid the request because of other clients; `code` is one of MySQL."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -44,14 +45,14 @@ class Undone(Exception):
 
 @dataclass(slots=True)
 class Service:
-    """A service as the network sees it. `epoch` counts its lives: what was under way to an earlier one is lost."""
+    """A service as the network sees it. `epoch` counts its lives: messages under way to an earlier one are lost."""
 
     name: str
     up: bool = True
     epoch: int = 0
 
     def kill(self) -> None:
-        """Nobody listens any more, and every connection is gone."""
+        """New connections are refused, and every connection is gone."""
         self.up = False
         self.epoch += 1
 
@@ -60,35 +61,38 @@ class Service:
         self.up = True
 
 
-Strike = Callable[[Fiber, str, str, Mishap], None]
-"""Carries out a mishap of this fiber at this call of this service."""
+Apply = Callable[[Fiber, str, str, CallFault], None]
+"""Carries out the call fault of a fiber, at its present call of a service: service, operation, fault."""
+
+Watcher = Callable[[str, Sequence[Any]], bool]
+"""Gets the operation and the payload (of broker operations: the bodies of the messages); True: a one-way message is dropped."""
 
 
 @dataclass(slots=True)
 class Network:
-    """What all lines have in common. `strike` kills or pauses the process of a fiber, and tells the history."""
+    """What all lines have in common. `apply` kills or pauses the process of a fiber, and records it in the history."""
 
     scheduler: Scheduler
     delays: Delays
     trace: Trace
-    strike: Strike
-    mishaps: Mapping[str, Mapping[int, Mishap]] = field(default_factory=dict)
+    apply: Apply
+    call_faults: Mapping[str, Mapping[int, CallFault]] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
     """By fiber: how many calls it made."""
 
-    def count_call(self, fiber: Fiber) -> Mishap | None:
-        """One more call of the fiber; what befalls it."""
+    def count_call(self, fiber: Fiber) -> CallFault | None:
+        """Count one more call of the fiber; its call fault, or None."""
         fiber.calls += 1
         self.calls[fiber.name] = fiber.calls
-        mine = self.mishaps.get(fiber.name)
+        mine = self.call_faults.get(fiber.name)
         return None if mine is None else mine.get(fiber.calls)
 
 
 class Line:
-    """From one process to one service. `blocked`: nothing passes, and neither end is told; `refused`: nobody seems to listen.
+    """From one process to one service, with the faults that are on. `watchers` see each operation.
 
-    `extra_ns` is added to every way. `watch` is told of every request, by what it is and what it is about: of one that is answered
-    when it has taken effect, of one that is not before it is sent, and may then have it swallowed.
+    A watcher is called after a request with an answer took effect, and before a one-way message is sent: each watcher, each time.
+    `blocked`, `refused` and `is_degraded` are sums over the degradations that are on, kept here so that a call costs one look at them.
     """
 
     def __init__(self, network: Network, service: Service) -> None:
@@ -96,27 +100,63 @@ class Line:
         self.service = service
         self.blocked = False
         self.refused = False
-        self.extra_ns = 0
-        self.watch: Callable[[str, str], bool] | None = None
+        self.is_degraded = False
+        """Whether messages are delayed or slowed down, or answers reset their connection."""
+        self.reset_after_ns: int | None = None
+        self.watchers: list[Watcher] = []
+        self._delay_ns = 0
+        self._ns_per_byte = 0.0
+        self._degradations: list[Degradation] = []
         self._held_up: Waiters = []
         self._late: list[tuple[Callable[[], None], bool]] = []
 
-    def block(self) -> None:
-        """Nothing passes from now on."""
-        self.blocked = True
+    def degrade(self, degradation: Degradation) -> None:
+        """One more fault is on. Delays add up, and so do the times that a byte takes; of two resets the earlier one counts."""
+        self._degradations.append(degradation)
+        self._sum_up()
 
-    def unblock(self, *, losing_data: bool = False) -> None:
-        """What was held up goes on; or only the news that connections are gone, where the data in them was thrown away."""
-        self.blocked = False
+    def restore(self, degradation: Degradation, *, losing_data: bool = False) -> None:
+        """Lift one such fault; the others stay on. Without any that blocks, held-up messages go on.
+
+        `losing_data`: held-up messages are lost, except the news that connections ended.
+        """
+        self._degradations.remove(degradation)
+        self._sum_up()
+        if losing_data:
+            self._late = [(arrive, is_data) for arrive, is_data in self._late if not is_data]
+        if degradation.blocks and not self.blocked:
+            self._release()
+
+    def added_ns(self, payload: object) -> int:
+        """What a degraded line adds to one way of a message with this payload."""
+        transfer_ns = self._ns_per_byte * message_bytes(payload) if self._ns_per_byte else 0.0
+        return self._delay_ns + round(transfer_ns)
+
+    def is_dropped(self, operation: str, payload: Sequence[Any]) -> bool:
+        """Show an operation to every watcher; whether one of them drops it."""
+        is_dropped = False
+        for watcher in list(self.watchers):
+            is_dropped |= watcher(operation, payload)
+        return is_dropped
+
+    def _sum_up(self) -> None:
+        on = self._degradations
+        self.blocked = any(one.blocks for one in on)
+        self.refused = any(one.refuses for one in on)
+        self._delay_ns = sum(one.delay_ns for one in on)
+        self._ns_per_byte = sum(one.ns_per_byte for one in on)
+        self.reset_after_ns = min((one.reset_after_ns for one in on if one.reset_after_ns is not None), default=None)
+        self.is_degraded = bool(self._delay_ns or self._ns_per_byte or self.reset_after_ns is not None)
+
+    def _release(self) -> None:
         scheduler = self.network.scheduler
         scheduler.wake(self._held_up)
         late, self._late = self._late, []
-        for arrive, is_data in late:
-            if not (is_data and losing_data):
-                scheduler.at(scheduler.now_ns + BASE_NS, arrive)
+        for arrive, _ in late:
+            scheduler.at(scheduler.now_ns + BASE_NS, arrive)
 
     def arrive(self, action: Callable[[], None], *, not_before_ns: int = 0, is_data: bool = True) -> int:
-        """Have something arrive at the other end that nobody waits for; when it will, as far as is known now.
+        """Send a message without an answer to the other end; when it arrives, as far as is known now.
 
         `is_data`: it is carried by a connection, not the news of a connection's end.
         """
@@ -136,30 +176,34 @@ class Line:
         patience_ns: int,
         connected_epoch: int | None = None,
         subject: str = "",
+        payload: Sequence[Any] = (),
     ) -> T:
         """What `act` returns, done at the service; the calling fiber waits for the request and the answer to get through.
 
-        `connected_epoch`: the life of the service in which the connection was made.
+        `connected_epoch`: the life of the service in which the connection was made. `payload`: what the request carries.
 
         Raises:
             LineCut: no answer came; what that means is in `how`.
-            Undone: a mishap of the database's.
+            Undone: a call fault of the database.
             Died: the process that asks is dead.
         """
         network = self.network
         fiber = network.scheduler.check_alive()
-        mishap = network.count_call(fiber)
+        call_fault = network.count_call(fiber)
         try:
-            if mishap is not None:
-                self._befall(fiber, what, mishap, "before")
-            epoch = self._send(fiber, patience_ns, connected_epoch)
+            if call_fault is not None:
+                self._apply(fiber, what, call_fault, "before")
+            epoch = self._send(fiber, patience_ns, connected_epoch, payload)
             value = act()
             network.trace.note(network.scheduler.now_ns, fiber.name, self.service.name, what, subject)
-            if mishap is not None and network.mishaps:  # else calm has come in between
-                self._befall(fiber, what, mishap, "after")
-            if self.watch is not None:
-                self.watch(what, subject)
-            network.scheduler.rest(network.delays.leg_ns(fiber, 1) + self.extra_ns)
+            if call_fault is not None and network.call_faults:  # else calm has come in between
+                self._apply(fiber, what, call_fault, "after")
+            if self.watchers:
+                self.is_dropped(what, payload)
+            leg_ns = network.delays.leg_ns(fiber, 1)
+            if self.is_degraded:
+                leg_ns += self._degraded_answer_ns(value)
+            network.scheduler.rest(leg_ns)
             if self.blocked:
                 self._pass(patience_ns, "unanswered")
             if self.service.epoch != epoch:
@@ -169,14 +213,28 @@ class Line:
             network.trace.note(network.scheduler.now_ns, fiber.name, self.service.name, f"{what}: {cut.how}", subject)
             raise
 
-    def _send(self, fiber: Fiber, patience_ns: int, connected_epoch: int | None) -> int:
-        """Have the request arrive; in which life of the service it did."""
+    def _degraded_answer_ns(self, value: object) -> int:
+        """What the line adds to the way of an answer.
+
+        Raises:
+            LineCut: it never arrives: the connection is reset instead.
+        """
+        if self.reset_after_ns is None:
+            return self.added_ns(value)
+        self.network.scheduler.rest(self.reset_after_ns)
+        raise LineCut("unanswered")
+
+    def _send(self, fiber: Fiber, patience_ns: int, connected_epoch: int | None, payload: Sequence[Any]) -> int:
+        """Have the request arrive; the epoch of the service in which it did."""
         network, service = self.network, self.service
         if not service.up or self.refused or (connected_epoch is not None and connected_epoch != service.epoch):
             network.scheduler.rest(REFUSED_NS)
             raise LineCut("refused")
         epoch = service.epoch
-        network.scheduler.rest(network.delays.leg_ns(fiber, 0) + self.extra_ns)
+        leg_ns = network.delays.leg_ns(fiber, 0)
+        if self.is_degraded:
+            leg_ns += self.added_ns(payload)
+        network.scheduler.rest(leg_ns)
         if self.blocked:
             self._pass(patience_ns, "unsent")
         if service.epoch != epoch:
@@ -184,43 +242,43 @@ class Line:
         return epoch
 
     def begin(self, what: str) -> Fiber:
-        """The calling fiber sends something of which no answer comes; a mishap may befall it all the same.
+        """The calling fiber sends a message without an answer; a call fault may strike it nevertheless.
 
         Raises:
             LineCut: the connection broke: it never arrives.
         """
         fiber = self.network.scheduler.check_alive()
-        mishap = self.network.count_call(fiber)
-        if mishap is not None:
-            self._befall(fiber, what, mishap, "before")
+        call_fault = self.network.count_call(fiber)
+        if call_fault is not None:
+            self._apply(fiber, what, call_fault, "before")
         return fiber
 
     def sent(self, fiber: Fiber, what: str) -> None:
-        """What `begin` began is on its way: the last moment of the call."""
-        mishap = self._mishap(fiber)
-        if mishap is not None and isinstance(mishap, Kill | Pause):
-            self._befall(fiber, what, mishap, "after")
+        """The message that `begin` began is under way: the last moment of the call."""
+        call_fault = self._call_fault(fiber)
+        if call_fault is not None and isinstance(call_fault, Kill | Pause):
+            self._apply(fiber, what, call_fault, "after")
 
-    def _mishap(self, fiber: Fiber) -> Mishap | None:
-        mine = self.network.mishaps.get(fiber.name)
+    def _call_fault(self, fiber: Fiber) -> CallFault | None:
+        mine = self.network.call_faults.get(fiber.name)
         return None if mine is None else mine.get(fiber.calls)
 
-    def _befall(self, fiber: Fiber, what: str, mishap: Mishap, side: Side) -> None:
-        if isinstance(mishap, Undo):
+    def _apply(self, fiber: Fiber, what: str, call_fault: CallFault, side: Side) -> None:
+        if isinstance(call_fault, Undo):
             if side == "before" and self.service.name == "mysql" and what not in _NEVER_UNDONE:
-                self.network.strike(fiber, self.service.name, what, mishap)
-                raise Undone(mishap.code)
+                self.network.apply(fiber, self.service.name, what, call_fault)
+                raise Undone(call_fault.code)
             return
-        if mishap.side != side:
+        if call_fault.side != side:
             return
-        self.network.strike(fiber, self.service.name, what, mishap)
-        if isinstance(mishap, Cut):
-            self.network.scheduler.rest(ns(mishap.noticed_s))
+        self.network.apply(fiber, self.service.name, what, call_fault)
+        if isinstance(call_fault, Cut):
+            self.network.scheduler.rest(ns(call_fault.noticed_s))
             raise LineCut("unsent" if side == "before" else "unanswered")
         self.network.scheduler.rest(0)  # killed: it ends here; paused: it stands still here
 
     def _pass(self, patience_ns: int, how: How) -> None:
-        """Wait until the line is open again, or patience is over."""
+        """Wait until the line is open again, or the time-out."""
         scheduler = self.network.scheduler
         until_ns = scheduler.now_ns + patience_ns
         while self.blocked:

@@ -11,7 +11,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create them."""
+    """Create the tables."""
     op.create_table(
         "audit",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
@@ -110,7 +110,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them, with all that is in them."""
+    """Drop the tables and their content."""
     op.drop_index(op.f("ix_tasks_status_updated_us"), table_name="tasks")
     op.drop_table("tasks")
     op.drop_index(op.f("ix_outbox_status_available_us"), table_name="outbox")

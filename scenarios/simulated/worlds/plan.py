@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 
-from chaos import faults
-from chaos.faults import Fault
+from chaos.faults import FAULTS, Fault
 from chaos.simulation.network.delays import Stated
-from chaos.simulation.network.mishaps import Cut, Kill, Mishap, Pause, Undo
+from chaos.simulation.network.failpoints import CallFault, Cut, Kill, Pause, Undo
 from scenarios.experiment import scenario
 from scenarios.experiment.scenario import Trigger
 from scenarios.simulated.system import Sizes
@@ -52,7 +51,7 @@ class PlannedMishap(msgspec.Struct, frozen=True, omit_defaults=True):
     lasts_s: float = 0.5
     code: int = 0
 
-    def mishap(self) -> Mishap:
+    def mishap(self) -> CallFault:
         """As the network carries it out."""
         side: Any = self.side
         match self.kind:
@@ -96,7 +95,6 @@ class WorldPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     patience_s: float = 3.0  # how long after the last submission a fault may still wait for its moment
 
 
-_FAULTS: Mapping[str, type] = {name: kind for kind, name in faults.NAMES.items()}
 _TRIGGERS: Mapping[str, type] = {
     kind.__name__: kind
     for kind in (
@@ -114,8 +112,8 @@ def planned(strike: scenario.Strike) -> PlannedStrike:
     """A strike of a scenario, chance already taken out of it by `nemesis.plan`."""
     until_next = isinstance(strike.lasts_s, scenario.UntilNextBites)
     return PlannedStrike(
-        fault=faults.name_of(strike.fault),
-        aim=asdict(strike.fault),
+        fault=strike.fault.name,
+        aim=strike.fault.fields(),
         when=type(strike.when).__name__,
         trigger=asdict(strike.when),
         lasts_s=None if until_next else float(strike.lasts_s),  # type: ignore[arg-type]
@@ -124,8 +122,7 @@ def planned(strike: scenario.Strike) -> PlannedStrike:
 
 def fault_of(strike: PlannedStrike) -> Fault:
     """The fault."""
-    fault: Fault = _FAULTS[strike.fault](**strike.aim)
-    return fault
+    return FAULTS[strike.fault](**strike.aim)
 
 
 def trigger_of(strike: PlannedStrike) -> Trigger | None:
@@ -136,9 +133,9 @@ def trigger_of(strike: PlannedStrike) -> Trigger | None:
     return trigger
 
 
-def mishaps_by_call(plan: WorldPlan) -> dict[str, dict[int, Mishap]]:
+def mishaps_by_call(plan: WorldPlan) -> dict[str, dict[int, CallFault]]:
     """As the network looks them up."""
-    found: dict[str, dict[int, Mishap]] = {}
+    found: dict[str, dict[int, CallFault]] = {}
     for mishap in plan.mishaps:
         found.setdefault(mishap.fiber, {})[mishap.call] = mishap.mishap()
     return found

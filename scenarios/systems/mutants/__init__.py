@@ -1,4 +1,4 @@
-"""The reference with one planted defect each: what the judges have to find, and the name of the promise that has to find it.
+"""Mutants: the reference with one planted defect each, one per module, with the guarantees that must be found broken.
 
-All of them lack the last safety net, the sweep that puts undelivered tasks in the queue again: it is there to hide just such defects.
+None of them enqueues undelivered tasks again: that safety net would hide many of the defects.
 """

@@ -1,54 +1,37 @@
-"""The message is acknowledged before its task is claimed: a crash in between, and nobody ever hears of the task again."""
+"""Defect: the message is acknowledged before its task is claimed. A crash in between loses the task."""
 
-from dataclasses import replace
+from typing import cast
 
-from reference_impl.bootstrap import Parts
 from reference_impl.loops.worker import Worker
 from reference_impl.ports import Consumer, Delivery
 from scenarios.judging.guarantees import Guarantee
-from scenarios.systems.mutants.mutant import Mutant
+from scenarios.systems.mutant import Delegate, Mutant, with_classes
 
 
-class Acknowledged:
-    """A consumer on top of another whose messages have been acknowledged: whoever acknowledges them later does nothing."""
-
-    def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
-
-    def receive(self, *, timeout_s: float) -> Delivery | None:
-        """See reference_impl.ports.Consumer."""
-        return self._consumer.receive(timeout_s=timeout_s)
+class Acknowledged(Delegate):
+    """A consumer whose messages have already been acknowledged."""
 
     def ack(self, delivery: Delivery) -> None:
-        """It has been."""
+        """Already done."""
 
     def reject(self, delivery: Delivery, *, requeue: bool) -> None:
         """Too late."""
 
-    def close(self) -> None:
-        """See reference_impl.ports.Consumer."""
-        self._consumer.close()
 
-
-class WorkerThatAcksFirst(Worker):
-    """Says that the message is dealt with when it begins to deal with it."""
+class EarlyAckWorker(Worker):
+    """Acknowledges the message as soon as it is received."""
 
     __slots__ = ()
 
-    def deal_with(self, consumer: Consumer, delivery: Delivery) -> None:
-        """See reference_impl.loops.worker.Worker."""
+    def handle_delivery(self, consumer: Consumer, delivery: Delivery) -> None:
+        """Acknowledge first."""
         consumer.ack(delivery)
-        super().deal_with(Acknowledged(consumer), delivery)
-
-
-def alter(parts: Parts) -> Parts:
-    """With that worker."""
-    return replace(parts, kinds=replace(parts.kinds, worker=WorkerThatAcksFirst))
+        super().handle_delivery(cast(Consumer, Acknowledged(consumer)), delivery)
 
 
 system = Mutant(
     name="ack_before_commit",
     defect="the message is acknowledged before the claim of its task is committed",
     expected=(Guarantee.NO_STUCK_TASK,),
-    alter=alter,
+    patch=with_classes(worker=EarlyAckWorker),
 )

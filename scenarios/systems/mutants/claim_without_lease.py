@@ -1,48 +1,40 @@
-"""A claim that does not run out: when its worker dies nobody may touch the task any more."""
-
-from dataclasses import replace
+"""Defect: a claim has no lease. After its worker's death the task stays RUNNING for ever."""
 
 from sqlalchemy import Connection, bindparam, update
 
-from reference_impl.bootstrap import Parts
 from reference_impl.loops.worker import Worker
 from reference_impl.rows import store
 from reference_impl.rows.schema import tasks
 from reference_impl.rows.transactions import transact
 from reference_impl.task import Claim, Task
 from scenarios.judging.guarantees import Guarantee
-from scenarios.systems.mutants.mutant import Mutant
+from scenarios.systems.mutant import Mutant, with_classes
 
-FOR_EVER_S = 1e9
-_FORGET_LEASE = update(tasks).where(tasks.c.id == bindparam("claimed_id")).values(lease_expires_us=None)
+FOREVER_S = 1e9
+_REMOVE_LEASE = update(tasks).where(tasks.c.id == bindparam("claimed_id")).values(lease_expires_us=None)
 
 
-class WorkerWithoutLease(Worker):
-    """Marks a task as running, and that is all; only a heartbeat, much later, gives it a lease."""
+class NoLeaseWorker(Worker):
+    """Claims without a lease; only the first heartbeat, later, sets one."""
 
     __slots__ = ()
 
-    def take(self, task_id: str) -> Claim | None:
-        """See reference_impl.loops.worker.Worker."""
+    def claim_task(self, task_id: str) -> Claim | None:
+        """Claim the task, then remove the lease."""
         name = self.runtime.name
 
         def work(connection: Connection) -> Task | None:
             task = store.claim(connection, task_id, owner=name, lease_s=self.options.lease_s)
-            connection.execute(_FORGET_LEASE, {"claimed_id": task_id})
+            connection.execute(_REMOVE_LEASE, {"claimed_id": task_id})
             return task
 
         task = transact(self.engine, work)
-        return None if task is None else Claim(task, name, held_until_s=FOR_EVER_S)
-
-
-def alter(parts: Parts) -> Parts:
-    """With that worker."""
-    return replace(parts, kinds=replace(parts.kinds, worker=WorkerWithoutLease))
+        return None if task is None else Claim(task, name, held_until_s=FOREVER_S)
 
 
 system = Mutant(
     name="claim_without_lease",
     defect="a claim has no lease, so nothing takes it back when its worker dies",
     expected=(Guarantee.NO_STUCK_TASK,),
-    alter=alter,
+    patch=with_classes(worker=NoLeaseWorker),
 )

@@ -1,5 +1,5 @@
-"""No mutant, but what all of them are made of: the reference without its last safety net. It keeps every promise that it makes."""
+"""The control: the reference without its safety net for undelivered tasks, like every mutant, but with no defect. It keeps its promises."""
 
-from scenarios.systems.mutants.mutant import Mutant
+from scenarios.systems.mutant import Mutant
 
 system = Mutant(name="control")

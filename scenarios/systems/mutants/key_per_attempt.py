@@ -1,39 +1,39 @@
-"""The idempotency key that goes to the outside differs in every attempt: nobody there can recognise a repeat."""
+"""Defect: the idempotency key differs in every attempt. External services cannot recognise a retry."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from reference_impl.attempt import Attempt
-from reference_impl.bootstrap import Parts
-from reference_impl.ports import Handler
+from reference_impl.components import Components
+from reference_impl.extensions import Handler
 from scenarios.judging.guarantees import Guarantee
-from scenarios.systems.mutants.mutant import Mutant
+from scenarios.systems.mutant import Mutant
 
 
-class AttemptWithOwnKey(Attempt):
-    """Shows the outside who is calling, not what for."""
+class KeyedAttempt(Attempt):
+    """Has the attempt number in its idempotency key."""
 
     __slots__ = ()
 
     @property
     def idempotency_key(self) -> str:
-        """See reference_impl.attempt.Attempt."""
+        """Different in every attempt."""
         return f"{self.claim.task.id}/{self.number}"
 
 
-def alter(parts: Parts) -> Parts:
-    """With handlers that are given such attempts."""
+def patch(components: Components) -> Components:
+    """Pass such attempts to the handlers."""
 
     def handler_of(type_: str) -> Handler | None:
-        handler = parts.handler_of(type_)
-        return None if handler is None else _with_own_key(handler)
+        handler = components.handler_of(type_)
+        return None if handler is None else _with_attempt_key(handler)
 
-    return replace(parts, handler_of=handler_of)
+    return replace(components, handler_of=handler_of)
 
 
-def _with_own_key(handler: Handler) -> Handler:
+def _with_attempt_key(handler: Handler) -> Handler:
     def handle(attempt: Attempt) -> Mapping[str, object] | None:
-        return handler(AttemptWithOwnKey(attempt.claim, attempt.cache, attempt.entropy, attempt.progress_expiry_s))
+        return handler(KeyedAttempt(attempt.claim, attempt.cache, attempt.entropy, attempt.progress_expiry_s))
 
     return handle
 
@@ -42,5 +42,5 @@ system = Mutant(
     name="key_per_attempt",
     defect="the idempotency key of an effect differs in every attempt",
     expected=(Guarantee.EXACTLY_ONE_EFFECT,),
-    alter=alter,
+    patch=patch,
 )

@@ -1,44 +1,36 @@
-"""An attempt that falls silent does not count: a task that kills its worker is tried for ever."""
-
-from dataclasses import replace
+"""Defect: an abandoned attempt does not count. A task that kills its worker is retried for ever."""
 
 from sqlalchemy import Connection, bindparam, update
 
-from reference_impl.bootstrap import Parts
 from reference_impl.loops.rescuer import Rescuer
 from reference_impl.rows.schema import tasks
 from reference_impl.task import Task
 from scenarios.judging.guarantees import Guarantee
-from scenarios.systems.mutants.mutant import Mutant
+from scenarios.systems.mutant import Mutant, with_classes
 
-_FORGIVE = (
+_UNCOUNT = (
     update(tasks)
     .where(tasks.c.id == bindparam("rescued_id"), tasks.c.status == "RETRYING")
     .values(attempts_spent=tasks.c.attempts_spent - 1)
 )
 
 
-class RescuerThatForgives(Rescuer):
-    """Gives the budget back with the task."""
+class UncountedRescuer(Rescuer):
+    """Takes the abandoned attempt off the count."""
 
     __slots__ = ()
 
     def rescue(self, connection: Connection, task: Task) -> bool:
-        """See reference_impl.loops.rescuer.Rescuer."""
+        """Rescue the task and decrement its count."""
         rescued = super().rescue(connection, task)
         if rescued:
-            connection.execute(_FORGIVE, {"rescued_id": task.id})
+            connection.execute(_UNCOUNT, {"rescued_id": task.id})
         return rescued
-
-
-def alter(parts: Parts) -> Parts:
-    """With that rescuer."""
-    return replace(parts, kinds=replace(parts.kinds, rescuer=RescuerThatForgives))
 
 
 system = Mutant(
     name="rescue_without_counting",
     defect="an attempt whose worker died does not count against the budget of attempts",
     expected=(Guarantee.POISON_BOUNDED,),
-    alter=alter,
+    patch=with_classes(rescuer=UncountedRescuer),
 )

@@ -1,23 +1,20 @@
-"""The outbox row is marked sent, then published: a crash or a lost publish in between, and its message never comes."""
+"""Defect: the outbox row is marked sent before it is published. A crash or a lost publish loses the message."""
 
-from dataclasses import replace
-
-from reference_impl.bootstrap import Parts
-from reference_impl.loops.relay import Relay
+from reference_impl.loops.relay import OutboxRelay
 from reference_impl.ports import Message, Publisher
 from reference_impl.rows import outbox
 from reference_impl.rows.transactions import transact
 from scenarios.judging.guarantees import Guarantee
-from scenarios.systems.mutants.mutant import Mutant
+from scenarios.systems.mutant import Mutant, with_classes
 
 
-class RelayThatMarksFirst(Relay):
-    """Believes that what it is about to publish will be confirmed."""
+class EarlyMarkRelay(OutboxRelay):
+    """Marks the rows sent, then publishes them."""
 
     __slots__ = ()
 
     def publish_batch(self, publisher: Publisher) -> int:
-        """See reference_impl.loops.relay.Relay."""
+        """Mark the whole batch first."""
         claim = self.runtime.entropy.identifier()
         rows = transact(
             self.engine,
@@ -30,14 +27,9 @@ class RelayThatMarksFirst(Relay):
         return len(rows)
 
 
-def alter(parts: Parts) -> Parts:
-    """With that relay."""
-    return replace(parts, kinds=replace(parts.kinds, relay=RelayThatMarksFirst))
-
-
 system = Mutant(
     name="sent_before_confirm",
     defect="the outbox row is marked sent before the broker has confirmed its message",
     expected=(Guarantee.NO_STUCK_TASK, Guarantee.OUTBOX_ATOMIC),
-    alter=alter,
+    patch=with_classes(relay=EarlyMarkRelay),
 )

@@ -1,1 +1,1 @@
-"""The naive system: what the code of design documents does, taken literally."""
+"""The naive system: the example code of design documents, taken literally."""

@@ -1,4 +1,4 @@
-"""The naive design as a system under test: it claims what the documents' prose promises, and shows what their code keeps."""
+"""The naive system as a system under test. It claims what the documents promise; runs show which promises their code keeps."""
 
 import json
 import sys
@@ -41,11 +41,11 @@ class Naive:
         )
     )
     policy: Policy = field(default_factory=lambda: Policy(attempts_max=4, budget_s=20.0))
-    # It has no safety net: what does not move soon after healing never will.
+    # No safety net: a task that makes no progress soon after healing never will.
     pace: Pace = field(default_factory=lambda: Pace(quiet_s=5.0))
 
     def processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
-        """Schema, API (which publishes, so it is the relay too), two workers."""
+        """Schema, API (which publishes, so it has the role of the relay too), two workers."""
         return [
             self._process("schema", "schema", services, handlers, runs_once=True),
             self._process("api", "api", services, handlers, also=("relay",)),
@@ -58,11 +58,11 @@ class Naive:
         return HttpClient(self.api_url(services))
 
     def api_url(self, services: Services) -> str:
-        """Where load tests submit."""
+        """Address of the API, for load tests."""
         return f"http://127.0.0.1:{services.http_port}"
 
     def account(self, services: Services) -> Account:
-        """The task rows, by state."""
+        """The tasks by state, from their rows."""
         lists: dict[str, list[str]] = {"done": [], "dead": [], "pending": []}
         for payload, status in _rows(services, "SELECT payload, status FROM tasks"):
             lists[LISTS.get(status, "pending")].append(_task(payload))
@@ -75,7 +75,7 @@ class Naive:
         )
 
     def trail(self, services: Services) -> Sequence[Event]:
-        """No audit trail; but a row FAILED is the end after one attempt: what this design has for a dead letter."""
+        """There is no audit trail. A FAILED row, final after one attempt, counts as this design's dead letter."""
         rows = _rows(
             services,
             "SELECT payload, error, CAST(UNIX_TIMESTAMP(updated) * 1000000 AS SIGNED)"
@@ -122,7 +122,7 @@ class Naive:
 
 
 def _mysql(services: Services) -> dict[str, Any]:
-    """As PyMySQL's connect() takes it."""
+    """The arguments of PyMySQL's connect()."""
     assert services.mysql is not None, "the environment offers what the system needs"
     address = services.mysql
     return {

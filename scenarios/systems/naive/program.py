@@ -1,6 +1,6 @@
-"""The naive task system: what the documents' code does, taken literally, as processes (schema, api, worker).
+"""The naive task system: the documents' example code, taken literally, as processes (schema, api, worker).
 
-Every hole in here is on purpose; none is made larger than the code that it stands for. Read beside `docs/naive.md`.
+Every defect is intentional, and no worse than in the code that it imitates. `docs/naive.md` lists them.
 """
 
 import contextlib
@@ -39,8 +39,8 @@ CREATE TABLE IF NOT EXISTS tasks (
 """
 
 
-class World:
-    """Connections as the variables of this process say; NAIVE_* is set by the plug-in."""
+class NaiveServices:
+    """Connections to the services, from the NAIVE_* variables that the plug-in sets."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.mysql: dict[str, Any] = json.loads(environment["NAIVE_MYSQL"])
@@ -50,7 +50,7 @@ class World:
 
     @contextlib.contextmanager
     def database(self) -> Iterator[Any]:
-        """A cursor in a transaction of its own, committed at the end."""
+        """A cursor in a transaction, committed at the end."""
         connection = pymysql.connect(**self.mysql, read_timeout=5, write_timeout=5)
         try:
             with connection.cursor() as cursor:
@@ -67,22 +67,22 @@ class World:
 
 
 def _redis(environment: Mapping[str, str]) -> redis.Redis:
-    """Through the Sentinels, where the world has any."""
+    """A client through the Sentinels, if there are any."""
     sentinels = [tuple(address) for address in json.loads(environment["NAIVE_SENTINELS"])]
-    # The clients of the documents' stack do not repeat commands by themselves; redis-py would.
+    # The clients that the documents use do not retry commands; redis-py does by default.
     options: dict[str, Any] = {"socket_timeout": 2.0, "retry": Retry(NoBackoff(), 0)}
     if not sentinels:
         return redis.Redis.from_url(environment["NAIVE_REDIS"], **options)
-    watchers = Sentinel(sentinels, sentinel_kwargs=options, **options)  # type: ignore[no-untyped-call]
-    primary: redis.Redis = watchers.master_for(environment["NAIVE_PRIMARY"])  # type: ignore[no-untyped-call]
+    sentinel = Sentinel(sentinels, sentinel_kwargs=options, **options)  # type: ignore[no-untyped-call]
+    primary: redis.Redis = sentinel.master_for(environment["NAIVE_PRIMARY"])  # type: ignore[no-untyped-call]
     return primary
 
 
-class Publisher:
-    """Sends without waiting for a confirm; a broken connection is noticed by the send that breaks."""
+class UnconfirmedPublisher:
+    """Publishes without confirms; a broken connection is detected only by a failing publish."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, services: NaiveServices) -> None:
+        self._services = services
         self._lock = threading.Lock()
         self._channel: Any = None
 
@@ -91,28 +91,28 @@ class Publisher:
         with self._lock:
             try:
                 if self._channel is None:
-                    self._channel = self._world.channel()
-                self._channel.basic_publish("", self._world.queue, task_id, pika.BasicProperties(delivery_mode=2))
+                    self._channel = self._services.channel()
+                self._channel.basic_publish("", self._services.queue, task_id, pika.BasicProperties(delivery_mode=2))
             except pika.exceptions.AMQPError:
                 self._channel = None
                 raise
 
 
-def may_submit(world: World, user_id: str) -> bool:
+def may_submit(services: NaiveServices, user_id: str) -> bool:
     """INCR, then EXPIRE: two commands."""
-    key = f"{world.queue}:limit:{user_id}"
-    count = world.redis.incr(key)
+    key = f"{services.queue}:limit:{user_id}"
+    count = services.redis.incr(key)
     if count == 1:
-        world.redis.expire(key, 60)
+        services.redis.expire(key, 60)
     return int(count) <= NEW_TASKS_PER_MINUTE
 
 
-def submit(world: World, publisher: Publisher, user_id: str, payload: Mapping[str, Any]) -> str:
-    """Insert the row, commit; then send a message with its id."""
+def submit(services: NaiveServices, publisher: UnconfirmedPublisher, user_id: str, payload: Mapping[str, Any]) -> str:
+    """Insert the row and commit, then publish a message with its id."""
     task_id = str(uuid.uuid4())
     text = json.dumps(payload, sort_keys=True)
     request_hash = hashlib.sha256(text.encode()).hexdigest()
-    with world.database() as cursor:
+    with services.database() as cursor:
         cursor.execute(
             "INSERT INTO tasks (id, user_id, request_hash, status, payload, updated)"
             " VALUES (%s, %s, %s, 'ACCEPTED', %s, UTC_TIMESTAMP(6))",
@@ -122,9 +122,9 @@ def submit(world: World, publisher: Publisher, user_id: str, payload: Mapping[st
     return task_id
 
 
-def consume(world: World, task_id: str) -> None:
-    """Claim by a conditional update; work; set the end by id alone."""
-    with world.database() as cursor:
+def consume(services: NaiveServices, task_id: str) -> None:
+    """Claim by a conditional update, run the handler, set the final state by id alone."""
+    with services.database() as cursor:
         claimed = cursor.execute(
             "UPDATE tasks SET status = 'RUNNING', updated = UTC_TIMESTAMP(6) WHERE id = %s AND status = 'ACCEPTED'",
             (task_id,),
@@ -134,44 +134,44 @@ def consume(world: World, task_id: str) -> None:
         cursor.execute("SELECT payload FROM tasks WHERE id = %s", (task_id,))
         payload = json.loads(cursor.fetchone()[0])
     try:
-        execute(world, task_id, payload)
+        execute(services, task_id, payload)
     except Exception as error:
-        set_status(world, task_id, "FAILED", str(error))
+        set_status(services, task_id, "FAILED", str(error))
         raise
-    set_status(world, task_id, "SUCCEEDED", None)
+    set_status(services, task_id, "SUCCEEDED", None)
 
 
-def execute(world: World, task_id: str, payload: Mapping[str, Any]) -> None:
-    """The lab's handler; the design hands it neither an idempotency key nor a fence."""
+def execute(services: NaiveServices, task_id: str, payload: Mapping[str, Any]) -> None:
+    """Run the lab's handler; the design passes neither an idempotency key nor a fence."""
     import tasklab_probe  # type: ignore[import-not-found]
 
     def report(step: str, percent: int) -> None:
-        key = f"{world.queue}:progress:{task_id}"
-        world.redis.hset(key, "step", step)
-        world.redis.hset(key, "percent", percent)
-        world.redis.expire(key, PROGRESS_EXPIRY_S)
+        key = f"{services.queue}:progress:{task_id}"
+        services.redis.hset(key, "step", step)
+        services.redis.hset(key, "percent", percent)
+        services.redis.expire(key, PROGRESS_EXPIRY_S)
 
     tasklab_probe.run_task(payload, report=report)
 
 
-def set_status(world: World, task_id: str, status: str, error: str | None) -> None:
-    """By id, without a condition."""
-    with world.database() as cursor:
+def set_status(services: NaiveServices, task_id: str, status: str, error: str | None) -> None:
+    """Update by id, without a condition on the state."""
+    with services.database() as cursor:
         cursor.execute(
             "UPDATE tasks SET status = %s, error = %s, updated = UTC_TIMESTAMP(6) WHERE id = %s",
             (status, error, task_id),
         )
 
 
-def run_worker(world: World) -> None:
-    """Acknowledge after the work; an exception gives the message back to the broker."""
+def run_worker(services: NaiveServices) -> None:
+    """Acknowledge after the work; on an exception, return the message to the broker."""
 
     def on_message(channel: Any, method: Any, _properties: Any, body: bytes) -> None:
         try:
-            consume(world, body.decode())
+            consume(services, body.decode())
         except (pika.exceptions.AMQPError, KeyboardInterrupt):
             raise
-        except Exception as error:  # noqa: BLE001 — a listener container gives whatever was raised back to the broker
+        except Exception as error:  # noqa: BLE001 — as a listener container: any exception returns the message
             print(f"task {body.decode()}: {error!r}", flush=True)
             channel.basic_nack(method.delivery_tag, requeue=True)
         else:
@@ -179,32 +179,32 @@ def run_worker(world: World) -> None:
 
     while True:
         try:
-            channel = world.channel()
+            channel = services.channel()
             channel.basic_qos(prefetch_count=10)
-            channel.basic_consume(world.queue, on_message)
+            channel.basic_consume(services.queue, on_message)
             channel.start_consuming()
         except (pika.exceptions.AMQPError, OSError) as error:
-            print(f"connection to the broker lost, again in 1 s: {error!r}", flush=True)
+            print(f"connection to the broker lost, retrying in 1 s: {error!r}", flush=True)
             time.sleep(1.0)  # as a listener container does
 
 
-def run_api(world: World, port: int) -> None:
-    """The HTTP edge, of the reference's form."""
+def run_api(services: NaiveServices, port: int) -> None:
+    """An HTTP API of the reference's form."""
     import uvicorn
     from fastapi import FastAPI, HTTPException
 
     app = FastAPI()
-    publisher = Publisher(world)
+    publisher = UnconfirmedPublisher(services)
 
     @app.post("/tasks", status_code=202)
     def post(body: dict[str, Any]) -> dict[str, str]:
-        if not may_submit(world, body["user_id"]):
+        if not may_submit(services, body["user_id"]):
             raise HTTPException(429)
-        return {"id": submit(world, publisher, body["user_id"], body["payload"]), "status": "ACCEPTED"}
+        return {"id": submit(services, publisher, body["user_id"], body["payload"]), "status": "ACCEPTED"}
 
     @app.get("/tasks/{task_id}")
     def get(task_id: str) -> dict[str, str]:
-        with world.database() as cursor:
+        with services.database() as cursor:
             cursor.execute("SELECT status FROM tasks WHERE id = %s", (task_id,))
             row = cursor.fetchone()
         if row is None:
@@ -216,15 +216,15 @@ def run_api(world: World, port: int) -> None:
 
 def main() -> None:
     """`python -m scenarios.systems.naive.program schema|api|worker`."""
-    world = World(os.environ)
+    services = NaiveServices(os.environ)
     role = sys.argv[1]
     if role == "schema":
-        with world.database() as cursor:
+        with services.database() as cursor:
             cursor.execute(SCHEMA)
     elif role == "api":
-        run_api(world, int(os.environ["NAIVE_PORT"]))
+        run_api(services, int(os.environ["NAIVE_PORT"]))
     elif role == "worker":
-        run_worker(world)
+        run_worker(services)
 
 
 if __name__ == "__main__":

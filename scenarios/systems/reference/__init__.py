@@ -1,1 +1,1 @@
-"""The reference system as the lab sees it."""
+"""The reference system as a system under test."""

@@ -1,12 +1,12 @@
-"""What runs inside the reference's real processes when the lab tests it.
+"""Loaded inside the reference's real processes when the lab tests it: handler, leader job and observer, by address (`terms.LAB`).
 
-Imports the probe by the name under which the lab puts it alone on the path, as it does for any other system.
+Imports the probe by its top-level name: the lab puts it on PYTHONPATH, as for any other system.
 """
 
 import tasklab_probe  # type: ignore[import-not-found]
 
-from scenarios.systems.reference.probe import Watcher, handler, leader_job
+from scenarios.systems.reference.probe import LeaseRecorder, handler, leader_job
 
 handle = handler(tasklab_probe.probe, tasklab_probe.TaskError)
 leader_jobs = (leader_job(tasklab_probe.probe),)
-watcher = Watcher(tasklab_probe.probe)
+observer = LeaseRecorder(tasklab_probe.probe)

@@ -1,11 +1,11 @@
-"""The lab's eyes and hands in the reference's processes: the handler, the leader's job, and who watches leases."""
+"""The probe inside the reference's processes: the lab's handler and leader job, and an observer that records leases."""
 
 import threading
 from collections.abc import Callable, Mapping
 
 from reference_impl.attempt import Attempt
 from reference_impl.errors import PermanentFailure, TransientFailure
-from reference_impl.ports import LeaderJob
+from reference_impl.extensions import LeaderJob, Observer
 from reference_impl.task import Claim
 from scenarios.contract.probe import Probe
 
@@ -14,11 +14,11 @@ SWEPT = "swept"
 
 
 FindProbe = Callable[[], Probe]
-"""The probe of the process that asks."""
+"""Returns the probe of the calling process."""
 
 
 def handler(find_probe: FindProbe, task_error: type[Exception]) -> Callable[[Attempt], Mapping[str, object]]:
-    """Runs the lab's handler with the key and the fence that the system hands to its handlers."""
+    """The handler that runs the lab's task with the key and the fence that the system passes to handlers."""
 
     def handle(attempt: Attempt) -> Mapping[str, object]:
         try:
@@ -38,7 +38,7 @@ def handler(find_probe: FindProbe, task_error: type[Exception]) -> Callable[[Att
 
 
 def leader_job(find_probe: FindProbe) -> LeaderJob:
-    """What only the leader should do, at a resource of the lab's that checks the fence."""
+    """The job of the leader: a write to the lab's outside resource, which checks the fence."""
 
     def lead(fence: int) -> None:
         outside = find_probe().outside
@@ -48,10 +48,10 @@ def leader_job(find_probe: FindProbe) -> LeaderJob:
     return lead
 
 
-class Watcher:
-    """Tells the history of leases and locks as their holders see them.
+class LeaseRecorder(Observer):
+    """Records leases and locks as their holders see them.
 
-    Heartbeat and slot are two threads: a renewal that was under way when the attempt gave its lease up is not told any more.
+    Heartbeat and slot are two threads: a renewal that ends after the attempt has released its lease is not recorded.
     """
 
     def __init__(self, find_probe: FindProbe) -> None:
@@ -60,31 +60,31 @@ class Watcher:
         self._live: set[tuple[str, int]] = set()
 
     def claimed(self, claim: Claim, ttl_s: float) -> None:
-        """See reference_impl.ports.Observer."""
+        """Record the lease of the task as acquired."""
         self._begin("lease.acquired", _task_of(claim), claim.fence, ttl_s)
 
     def claim_renewed(self, claim: Claim, ttl_s: float) -> None:
-        """See reference_impl.ports.Observer."""
-        self._go_on(_task_of(claim), claim.fence, ttl_s)
+        """Record the lease as renewed."""
+        self._renew(_task_of(claim), claim.fence, ttl_s)
 
     def claim_released(self, claim: Claim) -> None:
-        """See reference_impl.ports.Observer."""
+        """Record the lease as released."""
         self._end(_task_of(claim), claim.fence)
 
     def acknowledging(self, claim: Claim) -> None:
-        """See reference_impl.ports.Observer."""
+        """Record that the acknowledgement begins."""
         self._find_probe().record("ack.invoke", task=_task_of(claim), attempt=claim.attempt)
 
     def lock_acquired(self, name: str, fence: int, ttl_s: float) -> None:
-        """See reference_impl.ports.Observer."""
+        """Record the lock as acquired."""
         self._begin("lease.acquired", f"lock:{name}", fence, ttl_s)
 
     def lock_renewed(self, name: str, fence: int, ttl_s: float) -> None:
-        """See reference_impl.ports.Observer."""
-        self._go_on(f"lock:{name}", fence, ttl_s)
+        """Record the lock as renewed."""
+        self._renew(f"lock:{name}", fence, ttl_s)
 
     def lock_released(self, name: str, fence: int) -> None:
-        """See reference_impl.ports.Observer."""
+        """Record the lock as released."""
         self._end(f"lock:{name}", fence)
 
     def _begin(self, event: str, resource: str, fence: int, ttl_s: float) -> None:
@@ -92,7 +92,7 @@ class Watcher:
             self._live.add((resource, fence))
             self._record(event, resource, fence, ttl_s)
 
-    def _go_on(self, resource: str, fence: int, ttl_s: float) -> None:
+    def _renew(self, resource: str, fence: int, ttl_s: float) -> None:
         with self._lock:
             if (resource, fence) in self._live:
                 self._record("lease.renewed", resource, fence, ttl_s)
@@ -107,5 +107,5 @@ class Watcher:
 
 
 def _task_of(claim: Claim) -> str:
-    """The lab's name of the task, which is also that of its lease."""
+    """The lab's name of the task, which is also the name of its lease."""
     return str(claim.task.payload["task"])

@@ -1,4 +1,4 @@
-"""What the reference's database says of its tasks, in the lab's words: the account, and the audit trail."""
+"""The reference's database in the lab's terms: the tasks by state, and the audit trail as events."""
 
 import json
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ LISTS = {
 }
 
 _ACCOUNT = select(tasks.c.payload, tasks.c.status)
-_MOVES = select(audit, tasks.c.payload).join(tasks, tasks.c.id == audit.c.task_id).order_by(audit.c.id)
+_TRANSITIONS = select(audit, tasks.c.payload).join(tasks, tasks.c.id == audit.c.task_id).order_by(audit.c.id)
 _LETTERS = (
     select(dead_letters, tasks.c.payload).join(tasks, tasks.c.id == dead_letters.c.task_id).order_by(dead_letters.c.id)
 )
 
 
 def account_of(connection: Connection) -> Account:
-    """The task rows, by state."""
+    """The tasks by state, from their rows."""
     lists: dict[str, list[str]] = {name: [] for name in ("done", "dead", "cancelled", "expired", "pending")}
     for row in connection.execute(_ACCOUNT):
         lists[LISTS.get(TaskState(row.status), "pending")].append(_task(row.payload))
@@ -39,16 +39,16 @@ def account_of(connection: Connection) -> Account:
 
 
 def trail_of(connection: Connection, epoch_ns: int = 0) -> Sequence[Event]:
-    """The audit table, and the dead letters with what became of them; times count from `epoch_ns`, and never go back for a task."""
-    moves = [_state_event(row, epoch_ns) for row in connection.execute(_MOVES)]
+    """Audit rows, dead letters and redrives as events, in order of time; instants count from `epoch_ns`."""
+    transitions = [_state_event(row, epoch_ns) for row in connection.execute(_TRANSITIONS)]
     rows = connection.execute(_LETTERS).all()
     letters = [_dead_event(row, epoch_ns) for row in rows]
     redrives = [_redrive_event(row, epoch_ns) for row in rows if row.handled_how == REDRIVEN]
-    return list(merge(moves, letters, sorted(redrives, key=_time), key=_time))
+    return list(merge(transitions, letters, sorted(redrives, key=_time), key=_time))
 
 
 def _time(event: Event) -> int:
-    assert event.t_ns is not None, "every row has its instant"
+    assert event.t_ns is not None, "every row has an instant"
     return event.t_ns
 
 

@@ -1,4 +1,4 @@
-"""The reference's own code on simulated seams: its loops in fibers, its API without the HTTP around it."""
+"""The reference's own code on simulated ports: its loops in fibers, its API without the HTTP around it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -9,25 +9,35 @@ from sqlalchemy import Engine
 
 from chaos.simulation.database.dialect import DIALECT
 from chaos.simulation.database.statements import Tables
-from chaos.simulation.world import Bounds, Loop, ProcessPlan, Seams
-from reference_impl.bootstrap import Parts, build_api
+from chaos.simulation.world import Bounds, Loop, Ports, ProcessPlan
+from reference_impl.components import Components, Patch, build_api, unpatched
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable, CacheUnavailable, ReferenceSystemError
+from reference_impl.extensions import Handler
 from reference_impl.http.models import NewTask
 from reference_impl.http.service import Api, status_of
-from reference_impl.loops.roles import loops_of
 from reference_impl.metrics import Metrics
-from reference_impl.ports import Broker, Cache, Handler, PublishOutcome, Runtime
+from reference_impl.ports import Broker, Cache, PublishOutcome
+from reference_impl.roles import loops_of
 from reference_impl.rows.cancellation import Cancelled
 from reference_impl.rows.schema import metadata
+from reference_impl.runtime import Runtime
 from reference_impl.settings import Settings
 from scenarios.contract.probe import Probe
 from scenarios.contract.system import Account, Cancel, Operation, Outcome, ReadStatus, Submit
 from scenarios.contract.tasklab_probe import TaskError
 from scenarios.record.history import Event
 from scenarios.simulated.system import MakeProbe, Sizes, Terms
-from scenarios.systems.reference.plugin import LAB, Reference, replace_settings
-from scenarios.systems.reference.probe import Watcher, handler, leader_job
+from scenarios.systems.reference.probe import LeaseRecorder, handler, leader_job
 from scenarios.systems.reference.rows import account_of, trail_of
+from scenarios.systems.reference.terms import (
+    CLAIMS,
+    LAB,
+    RESERVATIONS,
+    has_safety_net,
+    pace_of,
+    policy_of,
+    replace_settings,
+)
 
 SIMULATED = replace_settings(
     LAB,
@@ -44,10 +54,10 @@ SIMULATED = replace_settings(
     leader_jobs="",
     observer="",
 )
-"""As in the lab, each margin kept, but shorter, and with idle loops that look less often: time costs nothing here, looking does."""
+"""As in the lab, with shorter durations (each margin kept) but longer pauses of idle loops: simulated time is free, polling is not."""
 
 _METRICS = Metrics()
-"""One set for all: nobody reads what simulated processes count."""
+"""Shared by all simulated processes: their counters are never read."""
 
 
 @cache
@@ -56,51 +66,51 @@ def _tables() -> Tables:
 
 
 class ReferenceWords:
-    """See chaos.simulation.world.Words."""
+    """The reference's own errors and outcomes, for the simulated services."""
 
     def unavailable(self, why: str) -> Exception:
-        """See chaos.simulation.broker.client.BrokerWords."""
+        """Nothing was sent to the broker."""
         return BrokerUnavailable(why)
 
     def connection_lost(self, why: str) -> Exception:
-        """See chaos.simulation.broker.client.BrokerWords."""
+        """The connection to the broker broke during an operation."""
         return BrokerConnectionLost(why)
 
     def outcome(self, name: str) -> PublishOutcome:
-        """See chaos.simulation.broker.client.BrokerWords."""
+        """The publish outcome of this name."""
         return PublishOutcome(name)
 
     def cache_unavailable(self, why: str) -> Exception:
-        """See chaos.simulation.cache.CacheWords."""
+        """The cache did not answer."""
         return CacheUnavailable(why)
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSimulation:
-    """The reference, or what `alter` makes of the parts of its processes."""
+    """The reference, or the variant that `patch` makes of it."""
 
     settings: Settings = SIMULATED
-    alter: Callable[[Parts], Parts] = lambda parts: parts
+    patch: Patch = unpatched
     words: ReferenceWords = field(default_factory=ReferenceWords)
 
     @property
     def bounds(self) -> Bounds:
-        """See scenarios.simulated.system.Simulation."""
+        """Time-out and pool size, from the settings."""
         return Bounds(self.settings.io_timeout_s, self.settings.pool_size)
 
     @property
     def terms(self) -> Terms:
-        """See scenarios.simulated.system.Simulation."""
-        stated = Reference(settings=self.settings)
-        has_net = self.settings.undelivered_after_s <= (stated.policy.budget_s or 0.0)
-        return Terms(stated.claims, stated.policy, stated.pace, stated.reservations, stands_forgotten_queues=has_net)
+        """As on real services, for these settings."""
+        settings = self.settings
+        has_net = has_safety_net(settings)
+        return Terms(CLAIMS, policy_of(settings), pace_of(settings), RESERVATIONS, stands_forgotten_queues=has_net)
 
     def tables(self) -> Tables:
-        """See scenarios.simulated.system.Simulation."""
+        """The reference's schema."""
         return _tables()
 
     def processes(self, sizes: Sizes, make_probe: MakeProbe) -> Sequence[ProcessPlan]:
-        """API, relay, workers and rescuers, as many of each as wanted."""
+        """API, relay, workers and rescuers, in these numbers."""
         counts = {"api": sizes.apis, "relay": sizes.relays, "worker": sizes.workers, "rescuer": sizes.rescuers}
         settings = replace_settings(self.settings, worker_slots=sizes.slots)
         return [
@@ -110,7 +120,7 @@ class ReferenceSimulation:
         ]
 
     def serve(self, server: Any, operation: Operation) -> Outcome:
-        """See scenarios.simulated.system.Simulation; as HttpClient reads the answers of the API."""
+        """Call the API; the outcome is what `HttpClient` makes of the HTTP response."""
         try:
             return _serve(server, operation)
         except ReferenceSystemError as error:
@@ -121,39 +131,39 @@ class ReferenceSimulation:
             return Outcome("info", detail=f"500 {error!r}"[:200])
 
     def account(self, engine: Engine) -> Account:
-        """See scenarios.simulated.system.Simulation."""
+        """The tasks by state, from their rows."""
         with engine.connect() as connection:
             return account_of(connection)
 
     def trail(self, engine: Engine, epoch_ns: int) -> Sequence[Event]:
-        """See scenarios.simulated.system.Simulation."""
+        """The audit rows and the dead letters."""
         with engine.connect() as connection:
             return trail_of(connection, epoch_ns)
 
-    def parts(self, seams: Seams, settings: Settings, probe: Probe) -> Parts:
-        """What a process is made of."""
-        runtime = Runtime(seams.name, seams.clock, seams.entropy, seams.stop, Watcher(lambda: probe))
+    def components(self, ports: Ports, settings: Settings, probe: Probe) -> Components:
+        """The components of one process."""
+        runtime = Runtime(ports.name, ports.clock, ports.entropy, ports.stop, LeaseRecorder(lambda: probe))
         handle = cast(Handler, handler(lambda: probe, TaskError))
-        parts = Parts(
+        components = Components(
             settings=settings,
             runtime=runtime,
-            engine=seams.engine,
-            broker=cast(Broker, seams.broker),
-            cache=cast(Cache, seams.cache),
+            engine=ports.engine,
+            broker=cast(Broker, ports.broker),
+            cache=cast(Cache, ports.cache),
             metrics=_METRICS,
             handler_of=lambda _: handle,
             leader_jobs=(leader_job(lambda: probe),),
         )
-        return self.alter(parts)
+        return self.patch(components)
 
     def _entry(
         self, role: str, settings: Settings, make_probe: MakeProbe
-    ) -> Callable[[Seams], tuple[Sequence[Loop], object]]:
-        def enter(seams: Seams) -> tuple[Sequence[Loop], object]:
-            parts = self.parts(seams, settings, make_probe(seams.name))
+    ) -> Callable[[Ports], tuple[Sequence[Loop], object]]:
+        def enter(ports: Ports) -> tuple[Sequence[Loop], object]:
+            components = self.components(ports, settings, make_probe(ports.name))
             if role == "api":
-                return (), build_api(parts)
-            working, serving = loops_of(role, parts, parts.runtime.stop)
+                return (), build_api(components)
+            working, serving = loops_of(role, components, components.runtime.shutdown)
             return [*working, *serving], None
 
         return enter

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from chaos.hosting.warden_client import Warden
+from chaos.hosting.warden_client import WardenClient
 
 SLEEP = "exec sleep 1000"
 DAEMON = f"(env -i setsid sh -c '{SLEEP}' &) ; {SLEEP}"
@@ -21,7 +21,7 @@ STARTED = 7
 
 def main(last_words: str) -> None:
     directory = Path(tempfile.mkdtemp(prefix="tasklab-"))
-    warden = Warden(directory)
+    warden = WardenClient(directory)
     for name, script in {"plain": SLEEP, "daemon": DAEMON, "orphan": ORPHAN, "group": GROUP}.items():
         warden.spawn(name, ["sh", "-c", script], log=directory / f"{name}.log")
     stopped = warden.spawn("stopped", ["sleep", "1000"], log=directory / "stopped.log")

@@ -1,10 +1,12 @@
 """Cutting a stream into frames loses no byte, whatever comes and however it is chopped."""
 
+import struct
+
 from hypothesis import given
 from hypothesis import strategies as st
 from pamqp import commands, frame
 
-from chaos.network.frames import (
+from chaos.services.rabbitmq.frames import (
     ACK,
     DELIVER,
     GET_OK,
@@ -15,6 +17,7 @@ from chaos.network.frames import (
     Frame,
     Splitter,
     read_delivery_tag,
+    read_properties,
     read_tag,
 )
 from tests.unit.chaos import amqp_bytes
@@ -88,6 +91,16 @@ def test_a_delivery_is_read_with_its_tag(tag: int, consumer: str) -> None:
 
     assert (delivered.method, read_delivery_tag(delivered)) == (DELIVER, tag)
     assert (fetched.method, read_delivery_tag(fetched)) == (GET_OK, tag)
+
+
+@given(st.binary(max_size=200), st.binary(max_size=80))
+def test_properties_that_cannot_be_read_are_none_and_no_error(noise: bytes, table: bytes) -> None:
+    announced = struct.pack(">HHQH", 60, 0, 5, 0b0010_0000_0000_0000)  # a content header with a table of headers
+    payload = announced + struct.pack(">I", len(table)) + table
+    broken = struct.pack(">BHI", 2, 1, len(payload)) + payload + b"\xce"
+
+    for raw in (noise, broken, broken[:-1]):
+        assert all(isinstance(text, str) for pair in read_properties(raw) for text in pair)
 
 
 def test_what_is_not_amqp_is_handed_back_unread() -> None:

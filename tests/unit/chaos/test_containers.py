@@ -16,7 +16,7 @@ from chaos.environments.containers import ContainersEnvironment
 from chaos.errors import ChaosError
 from chaos.hosting.identity import LabIdentity
 from chaos.services import docker_engine
-from chaos.services.containers import CONFIGS, UNSAVED
+from chaos.services.rabbitmq.container import CONFIGS, UNSAVED
 from chaos.services.rabbitmq.quorum_queues import QuorumQueues
 from tasklab.command_line import app
 from tests.docker_sockets import collect_unconnected

@@ -14,8 +14,8 @@ from chaos.environment import Environment, ProcessSpec, Services
 from chaos.environments.embedded import EmbeddedEnvironment
 from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal, ProcessFailed
 from chaos.faults import DegradeNetwork, Fault, KillProcess, KillService, PauseProcess, SwallowAck
-from chaos.hosting.leftovers import find_leftovers
 from chaos.hosting.processes import HostedProcess
+from tests.leftovers import find_leftovers
 
 PATIENCE_S = 30.0
 TWO_THREADS = "import threading, time; threading.Thread(target=time.sleep, args=(1000,)).start(); print('up', flush=True); time.sleep(1000)"
@@ -68,7 +68,7 @@ def test_a_killed_process_has_ended_by_signal_9_and_runs_again(
     injection = world.injection(KillProcess("worker-1"), services, {"worker-1": process})
 
     injection.begin()
-    evidence = injection.await_bite(PATIENCE_S)
+    evidence = injection.await_bite(PATIENCE_S).words
 
     assert evidence == f"pid {first} ended by SIGKILL"
     assert (process.is_alive(), process.exit_code()) == (False, -signal.SIGKILL)
@@ -88,7 +88,7 @@ def test_a_kill_takes_the_descendants_with_it(world: EmbeddedEnvironment, servic
 
     injection.begin()
 
-    assert injection.await_bite(PATIENCE_S).endswith(f"{len(family)} descendants with it")
+    assert injection.await_bite(PATIENCE_S).words.endswith(f"{len(family)} descendants with it")
     assert not [
         pid for pid in family if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     ]
@@ -135,7 +135,7 @@ def test_a_pause_stops_every_thread_of_a_process_and_its_descendants(
     injection = world.injection(PauseProcess("worker-1"), services, {"worker-1": process})
 
     injection.begin()
-    evidence = injection.await_bite(PATIENCE_S)
+    evidence = injection.await_bite(PATIENCE_S).words
 
     assert evidence == f"{processes} processes with {threads} threads are stopped (pid {process.pid} and below)"
     assert {one.status() for one in family(process)} == {psutil.STATUS_STOPPED}
@@ -161,7 +161,7 @@ def test_a_pause_that_somebody_ends_too_early_did_not_bite(
     )
     injection.end()
 
-    with pytest.raises(FaultDidNotBite, match="somebody has resumed it"):
+    with pytest.raises(FaultDidNotBite, match="another program has resumed it"):
         injection.await_healed(PATIENCE_S)
 
 
@@ -209,8 +209,11 @@ def test_ending_a_fault_that_never_began_does_nothing(
     [
         (KillProcess("nobody"), "no process is called 'nobody' or plays that role; there are: worker-1"),
         (KillService("mysql"), "the environment 'embedded' cannot do service_killed: it runs no service"),
-        (SwallowAck("worker-1", 1), "process 'worker-1' has no link to rabbitmq of its own"),
-        (DegradeNetwork("worker-1", "mysql", "delay", 5), "process 'worker-1' .* mysql"),
+        (
+            SwallowAck("worker-1", 1),
+            r"'embedded' cannot do ack_swallowed: it has no services .*\(possible in: local, containers, external\)",
+        ),
+        (DegradeNetwork("worker-1", "mysql", "delay", 5), "'embedded' cannot do network_degraded: it has no services"),
     ],
 )
 def test_a_fault_that_the_world_cannot_do_is_refused(

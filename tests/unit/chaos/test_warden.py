@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ import pytest
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import ProcessFailed, WardenLost
-from chaos.hosting.leftovers import find_leftovers
-from chaos.hosting.warden_client import Warden
+from chaos.hosting.warden_client import WardenClient
+from tests.leftovers import find_leftovers
 
 PATIENCE_S = 30.0
 
@@ -148,12 +149,12 @@ def test_kill_9_of_warden_or_guard_leaves_nothing(start: Start, victim: str) -> 
 def test_the_lab_is_told_when_its_warden_is_killed(tmp_path: Path) -> None:
     directory = tmp_path / "lab"
     directory.mkdir()
-    warden = Warden(directory)
-    ward = warden.spawn("sleeper", ["sleep", "1000"], log=directory / "log")
+    warden = WardenClient(directory)
+    child = warden.spawn("sleeper", ["sleep", "1000"], log=directory / "log")
 
-    psutil.Process(ward.pid).parent().kill()  # type: ignore[union-attr]
+    psutil.Process(child.pid).parent().kill()  # type: ignore[union-attr]
 
-    assert ward.wait(PATIENCE_S) == -signal.SIGKILL
+    assert child.wait(PATIENCE_S) == -signal.SIGKILL
     with pytest.raises(WardenLost, match="warden process ended"):
         warden.spawn("another", ["sleep", "1000"], log=directory / "log")
     warden.close()
@@ -161,23 +162,35 @@ def test_the_lab_is_told_when_its_warden_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def warden(tmp_path: Path) -> Iterator[Warden]:
+def warden(tmp_path: Path) -> Iterator[WardenClient]:
     directory = tmp_path / "lab"
     directory.mkdir()
-    warden = Warden(directory)
+    warden = WardenClient(directory)
     yield warden
     warden.close()
     assert find_leftovers(directory) == []
 
 
-def test_an_exit_code_is_heard(warden: Warden) -> None:
-    ward = warden.spawn("short", ["sh", "-c", "echo last words; exit 7"], log=warden.directory / "log")
+def test_an_exit_code_is_heard(warden: WardenClient) -> None:
+    child = warden.spawn("short", ["sh", "-c", "echo last words; exit 7"], log=warden.directory / "log")
 
-    assert ward.wait(PATIENCE_S) == 7
-    assert ward.log_tail() == "last words"
+    assert child.wait(PATIENCE_S) == 7
+    assert child.log_tail() == "last words"
 
 
-def test_output_is_appended_to_the_log(warden: Warden) -> None:
+def test_the_instant_of_an_end_is_known_however_late_the_lab_looks(warden: WardenClient) -> None:
+    began_ns = time.monotonic_ns()
+    child = warden.spawn("short", ["true"], log=warden.directory / "log")
+    running = warden.spawn("sleeper", ["sleep", "1000"], log=warden.directory / "log")
+    assert child.wait(PATIENCE_S) == 0
+    seen_ns = time.monotonic_ns()
+
+    assert child.ended_ns is not None
+    assert began_ns < child.ended_ns <= seen_ns
+    assert running.ended_ns is None
+
+
+def test_output_is_appended_to_the_log(warden: WardenClient) -> None:
     for word in ("one", "two"):
         warden.spawn("speaker", ["echo", word], log=warden.directory / "log").wait(PATIENCE_S)
 
@@ -192,54 +205,56 @@ def test_output_is_appended_to_the_log(warden: Warden) -> None:
         (["/etc/passwd"], None, "Permission denied: /etc/passwd"),
     ],
 )
-def test_a_process_that_cannot_start_says_why(warden: Warden, argv: list[str], cwd: Path | None, why: str) -> None:
+def test_a_process_that_cannot_start_says_why(
+    warden: WardenClient, argv: list[str], cwd: Path | None, why: str
+) -> None:
     with pytest.raises(ProcessFailed, match=why):
         warden.spawn("broken", argv, log=warden.directory / "log", cwd=cwd)
 
 
-def test_killing_a_tree_reaches_what_has_left_it(warden: Warden) -> None:
+def test_killing_a_tree_reaches_what_has_left_it(warden: WardenClient) -> None:
     script = "(setsid sh -c 'echo $$; exec sleep 1000' &) ; sleep 1000"
-    ward = warden.spawn("daemon", ["sh", "-c", script], log=warden.directory / "log")
-    assert not wait(lambda: "" if ward.log_tail() else "its daemon", Deadline.after(PATIENCE_S))
-    daemon = int(ward.log_tail())
+    child = warden.spawn("daemon", ["sh", "-c", script], log=warden.directory / "log")
+    assert not wait(lambda: "" if child.log_tail() else "its daemon", Deadline.after(PATIENCE_S))
+    daemon = int(child.log_tail())
 
-    killed = ward.kill_tree(PATIENCE_S)
+    killed = child.kill_tree(PATIENCE_S)
 
-    assert {ward.pid, daemon} <= set(killed)
-    assert ward.exit_code == -signal.SIGKILL
+    assert {child.pid, daemon} <= set(killed)
+    assert child.exit_code == -signal.SIGKILL
     assert not psutil.pid_exists(daemon) or psutil.Process(daemon).status() == psutil.STATUS_ZOMBIE
 
 
-def test_killing_a_tree_after_its_root_ended_reaches_the_orphan_and_nobody_else(warden: Warden) -> None:
+def test_killing_a_tree_after_its_root_ended_reaches_the_orphan_and_nobody_else(warden: WardenClient) -> None:
     other = warden.spawn("other", ["sleep", "1000"], log=warden.directory / "other.log")
     script = "(setsid sh -c 'echo $$; exec sleep 1000' &)"
-    ward = warden.spawn("daemon", ["sh", "-c", script], log=warden.directory / "log")
-    assert ward.wait(PATIENCE_S) == 0
-    assert not wait(lambda: "" if ward.log_tail() else "its daemon", Deadline.after(PATIENCE_S))
+    child = warden.spawn("daemon", ["sh", "-c", script], log=warden.directory / "log")
+    assert child.wait(PATIENCE_S) == 0
+    assert not wait(lambda: "" if child.log_tail() else "its daemon", Deadline.after(PATIENCE_S))
 
-    killed = ward.kill_tree(PATIENCE_S)
+    killed = child.kill_tree(PATIENCE_S)
 
-    assert killed == [int(ward.log_tail())]
+    assert killed == [int(child.log_tail())]
     assert other.exit_code is None
 
 
-def test_an_ended_process_gets_no_signal(warden: Warden) -> None:
-    ward = warden.spawn("short", ["true"], log=warden.directory / "log")
-    assert ward.wait(PATIENCE_S) == 0
+def test_an_ended_process_gets_no_signal(warden: WardenClient) -> None:
+    child = warden.spawn("short", ["true"], log=warden.directory / "log")
+    assert child.wait(PATIENCE_S) == 0
 
-    assert ward.signal(signal.SIGKILL) is False
-    assert ward.signal_tree(signal.SIGKILL) == []
+    assert child.signal(signal.SIGKILL) is False
+    assert child.signal_tree(signal.SIGKILL) == []
 
 
-def test_an_environment_larger_than_a_socket_buffer_arrives_whole(warden: Warden) -> None:
+def test_an_environment_larger_than_a_socket_buffer_arrives_whole(warden: WardenClient) -> None:
     values = {f"TASKLAB_TEST_{number}": "x" * 50_000 for number in range(20)}
 
-    ward = warden.spawn(
+    child = warden.spawn(
         "large",
         ["sh", "-c", "echo ${#TASKLAB_TEST_19}"],
         log=warden.directory / "log",
         env={"PATH": os.environ["PATH"], **values},
     )
 
-    assert ward.wait(PATIENCE_S) == 0
-    assert ward.log_tail() == "50000"
+    assert child.wait(PATIENCE_S) == 0
+    assert child.log_tail() == "50000"

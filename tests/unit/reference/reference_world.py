@@ -1,4 +1,4 @@
-"""What the tests of the reference share: a clock that moves only when told, names in order, a database on a file, and who does what."""
+"""Shared by the tests of the reference: a manual clock, sequential names, a SQLite database, and a world whose methods are single steps."""
 
 import sqlite3
 import tempfile
@@ -12,21 +12,23 @@ from sqlalchemy import Engine, select
 
 from reference_impl.adapters.memory import MemoryBroker, MemoryCache
 from reference_impl.adapters.sqlite import sqlite_engine
-from reference_impl.bootstrap import Unobserved, topology
+from reference_impl.components import topology
+from reference_impl.extensions import Observer
 from reference_impl.fast import lock
 from reference_impl.fast.lock import HeldLock
-from reference_impl.loops.lease import HeldClaims
-from reference_impl.loops.lease import take as take_lease
-from reference_impl.loops.relay import Relay
+from reference_impl.loops.claiming import claim_task
+from reference_impl.loops.heartbeat import HeldClaims
+from reference_impl.loops.relay import OutboxRelay
 from reference_impl.loops.rescuer import LOCK, Rescuer, RescuerOptions
 from reference_impl.loops.worker import Worker, WorkerOptions
 from reference_impl.metrics import Metrics
-from reference_impl.ports import Runtime
 from reference_impl.retry import Failure
 from reference_impl.rows import outbox, schema, settlement, store
 from reference_impl.rows.settlement import Settled
 from reference_impl.rows.submission import Submission, submit
 from reference_impl.rows.transactions import read, transact
+from reference_impl.rows.transitions import audit_trail
+from reference_impl.runtime import Runtime
 from reference_impl.settings import Settings
 from reference_impl.task import Claim, Task
 
@@ -47,7 +49,7 @@ UNKNOWN = Failure("unknown", "Odd", "")
 
 
 class Time:
-    """The one clock: the database's and every process's. Each look at the database's takes a microsecond."""
+    """One clock for the database and all processes. Each reading of the database's clock takes a microsecond."""
 
     def __init__(self) -> None:
         self.now_us = BEGAN_US
@@ -67,7 +69,7 @@ class Time:
 
 
 class Names:
-    """Chance without any: the middle of every range, names in order."""
+    """Deterministic entropy: the middle of every range, sequential names."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -81,7 +83,7 @@ class Names:
 
 
 class StopsAfter:
-    """Asks to end after so many rests, each of which lets its time pass."""
+    """Requests shutdown after `rests` waits, each of which advances the clock."""
 
     def __init__(self, time: Time, rests: int) -> None:
         self._time = time
@@ -99,7 +101,7 @@ class StopsAfter:
 
 @cache
 def empty_database() -> bytes:
-    """The file of a database with all tables; making them anew for each test would take most of its time."""
+    """The file of a database with all tables; creating them in each test would take most of its time."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "empty.db"
         engine = sqlite_engine(f"sqlite:///{path}", io_timeout_s=5.0)
@@ -109,7 +111,7 @@ def empty_database() -> bytes:
 
 
 class World:
-    """The reference on a SQLite file, without threads: each method is one thing that a client or a process does."""
+    """The reference on a SQLite file, without threads: each method is one step of a client or a process."""
 
     def __init__(self, directory: Path, *, settings: Settings = SETTINGS) -> None:
         self.settings = settings
@@ -125,14 +127,14 @@ class World:
         self.held = HeldClaims()
 
     def open_engine(self) -> Engine:
-        """Another process's way to the same database."""
+        """An engine as of another process, on the same database."""
         return sqlite_engine(self.url, io_timeout_s=5.0, clock_us=self.time.tick_us)
 
     def close(self) -> None:
         self.engine.dispose()
 
     def runtime(self, name: str, *, rests: int = 10**9) -> Runtime:
-        return Runtime(name, self.time, self.names, StopsAfter(self.time, rests), Unobserved())
+        return Runtime(name, self.time, self.names, StopsAfter(self.time, rests), Observer())
 
     def submit(self, payload: Mapping[str, object] | None = None, *, key: str | None = None, **fields: Any) -> Task:
         given = {"user_id": "u", "type": "probe", "payload": payload or {}, "key": key or self.names.identifier()}
@@ -151,7 +153,7 @@ class World:
         return claim
 
     def try_to_claim(self, task: Task, worker: str = "worker-1") -> Claim | None:
-        return take_lease(self.runtime(worker), self.engine, task.id, lease_s=self.settings.lease_s)
+        return claim_task(self.runtime(worker), self.engine, task.id, lease_s=self.settings.lease_s)
 
     def succeed(self, claim: Claim, result: Mapping[str, object] | None = None) -> Settled:
         return transact(self.engine, lambda connection: settlement.settle_success(connection, claim, result))
@@ -191,8 +193,10 @@ class World:
             replace(given, **options),
         )
 
-    def relay(self, name: str = "relay-1", *, broker: Any = None, rests: int = 10**9, rows_max: int = 10) -> Relay:
-        return Relay(
+    def relay(
+        self, name: str = "relay-1", *, broker: Any = None, rests: int = 10**9, rows_max: int = 10
+    ) -> OutboxRelay:
+        return OutboxRelay(
             self.runtime(name, rests=rests),
             self.engine,
             broker or self.broker,
@@ -237,7 +241,7 @@ class World:
 
     def trail(self, task: Task) -> list[str]:
         """The states that the task has been in."""
-        rows = read(self.engine, lambda connection: store.transitions(connection, task.id))
+        rows = read(self.engine, lambda connection: audit_trail(connection, task.id))
         assert [row["from_status"] for row in rows] == [None, *[row["to_status"] for row in rows[:-1]]]
         return [row["to_status"] for row in rows]
 
@@ -262,7 +266,7 @@ class World:
 
 
 class CommitReplies:
-    """Loses the answers to commits: `lose(True)`: the next is committed, `lose(False)`: it is not; nobody is told either way."""
+    """Loses replies to commits: after `lose(True)` the next transaction is committed, after `lose(False)` it is not; both raise."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_impl.adapters import rabbitmq
-from reference_impl.adapters.amqp_connection import AmqpChannel, AmqpConnection, Answers
+from reference_impl.adapters.amqp_connection import AmqpChannel, AmqpConnection, PendingAnswers
 from reference_impl.adapters.rabbitmq import RabbitBroker, _Batch
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable
 from reference_impl.ports import PublishOutcome, Topology
@@ -77,7 +77,7 @@ def test_a_broker_that_stays_away_uses_up_no_descriptors_and_no_threads(silent_p
 def test_an_attempt_to_connect_that_fails_has_failed_for_all_who_waited_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Else each slot of a worker waits out its own time-out, one after the other, and a graceful end waits for them all."""
+    """Otherwise the slots of a worker wait for one time-out after the other, and a graceful shutdown waits for all of them."""
     attempts: list[threading.Event] = []
     first_attempt = threading.Event()
 
@@ -115,7 +115,7 @@ def test_an_attempt_to_connect_that_fails_has_failed_for_all_who_waited_for_it(
 
 
 class WatchedLock:
-    """A lock that tells when as many threads as expected hold it or wait for it."""
+    """A lock that signals when the expected number of threads hold it or wait for it."""
 
     def __init__(self, expected: int) -> None:
         self._lock = threading.Lock()
@@ -168,11 +168,11 @@ def test_each_message_has_the_outcome_that_the_broker_gave_it_and_no_other(
 
 
 def test_whoever_uses_a_channel_learns_of_a_lost_connection_even_where_the_driver_does_not_say() -> None:
-    """A driving thread that broke in the middle of the driver's own work: nobody may go on waiting for messages."""
+    """If the driving thread fails inside the driver's own work, no thread keeps waiting for messages."""
     connection = AmqpConnection.__new__(AmqpConnection)
-    connection._answers = Answers()
+    connection._answers = PendingAnswers()
     channel = AmqpChannel.__new__(AmqpChannel)
-    channel._answers = Answers()
+    channel._answers = PendingAnswers()
     ended: list[str] = []
     channel._on_end = lambda: ended.append("ended")
     connection._channels = {channel}

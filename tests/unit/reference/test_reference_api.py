@@ -152,7 +152,7 @@ def test_an_error_of_ours_is_500_in_the_same_form_and_not_definite(
     answer = post(client, TASK)
 
     assert answer.status_code == 500
-    assert answer.json() == {"error": "an error of ours: ZeroDivisionError", "definite": False}
+    assert answer.json() == {"error": "internal error: ZeroDivisionError", "definite": False}
     assert 'reference_submissions_total{status="500"} 1.0' in client.get("/metrics").text
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter
 
 from reference_impl.http.body_limit import BodyLimit
-from reference_impl.http.response_counter import AnswerCount
+from reference_impl.http.response_counter import ResponseCounter
 
 BYTES_MAX = 100
 HTTP = {"type": "http", "method": "POST", "path": "/tasks", "headers": [(b"content-length", b"1")]}
@@ -68,7 +68,7 @@ def test_a_body_is_passed_on_whole_or_refused_whole(chunks: list[bytes]) -> None
         assert (sent[0]["status"], application.seen) == (200, [body])
     else:
         assert (sent[0]["status"], application.seen) == (413, [])
-        assert json.loads(sent[1]["body"]) == {"error": "the body is over 100 bytes", "definite": True}
+        assert json.loads(sent[1]["body"]) == {"error": "the body has more than 100 bytes", "definite": True}
 
 
 def test_no_more_is_read_than_it_takes_to_know() -> None:
@@ -114,8 +114,8 @@ def test_answers_are_counted_by_status_for_one_route_only() -> None:
     """R19: also those that a middleware gives, and those that end in an error."""
     answers = Counter("answers", "x", ["status"], registry=CollectorRegistry())
 
-    def counted(app: Any) -> AnswerCount:
-        return AnswerCount(app, "/tasks", answers)
+    def counted(app: Any) -> ResponseCounter:
+        return ResponseCounter(app, "/tasks", answers)
 
     async def broken(*_: Any) -> None:
         raise ZeroDivisionError

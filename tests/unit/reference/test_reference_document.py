@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference_impl.rows.store import DEPTH_MAX, document
+from reference_impl.rows.document import DEPTH_MAX, document
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 json_values = st.recursive(

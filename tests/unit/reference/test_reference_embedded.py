@@ -107,11 +107,11 @@ def test_a_graceful_end_finishes_what_runs(start: Start) -> None:
     assert process.wait() == 0
     assert row_of(process, task_id)["status"] == "SUCCEEDED"
     assert process.lines() == [f"start {task_id} 1", f"end {task_id} 1"]
-    assert "was given back" not in process.output()
+    assert "were given back" not in process.output()
 
 
 def test_a_graceful_end_gives_back_what_does_not_finish_in_time(start: Start) -> None:
-    """R30: it is run again by whoever comes next, after its lease has run out."""
+    """R30: the next process runs the task again, after its lease has expired."""
     process = start(drain_s=0.2)
     gate = process.directory / "gate"
     task_id = process.submit("running", gate=gate)
@@ -125,7 +125,7 @@ def test_a_graceful_end_gives_back_what_does_not_finish_in_time(start: Start) ->
     process.wait_until(lambda: process.task(task_id)["status"] == "SUCCEEDED")
 
     assert (code, left_as) == (0, "RUNNING")
-    assert "what was not finished in time was given back" in process.output()
+    assert "unfinished attempts were given back" in process.output()
     assert process.states(task_id) == ["ACCEPTED", "RUNNING", "RETRYING", "RUNNING", "SUCCEEDED"]
     assert [line.split()[2] for line in process.lines()] == ["1", "2", "2"]
 
@@ -239,12 +239,16 @@ def test_a_taken_port_ends_the_process_and_says_so(start: Start, tmp_path: Path)
         (["api", "worker"], {}, "usage:"),
         (["worker"], {"LEASE": "3"}, "`lease`"),
         (["worker"], {"HEARTBEAT_S": "29"}, "lease_s must be at least 3 × heartbeat_s"),
-        (["worker"], {"DATABASE_URL": "s3cr3t"}, "database_url is no address"),
-        (["worker"], {"BROKER_URL": "http://u:s3cr3t@h"}, "broker_url is no address"),
-        (["worker"], {"CACHE_URL": "s3cr3t://h"}, "cache_url or sentinels is no address"),
-        (["worker"], {"CACHE_URL": "redis://h", "SENTINELS": "host"}, "cache_url or sentinels is no address"),
-        (["worker"], {"HANDLERS": "no.such.module:handle"}, "'no.such.module:handle' is no package.module:attribute"),
-        (["worker"], {"OBSERVER": "os:nothing"}, "'os:nothing' is no package.module:attribute"),
+        (["worker"], {"DATABASE_URL": "s3cr3t"}, "database_url is not an address"),
+        (["worker"], {"BROKER_URL": "http://u:s3cr3t@h"}, "broker_url is not an address"),
+        (["worker"], {"CACHE_URL": "s3cr3t://h"}, "cache_url or sentinels is not an address"),
+        (["worker"], {"CACHE_URL": "redis://h", "SENTINELS": "host"}, "cache_url or sentinels is not an address"),
+        (
+            ["worker"],
+            {"HANDLERS": "no.such.module:handle"},
+            "'no.such.module:handle' cannot be loaded as package.module:attribute",
+        ),
+        (["worker"], {"OBSERVER": "os:nothing"}, "'os:nothing' cannot be loaded as package.module:attribute"),
     ],
 )
 def test_wrong_usage_ends_with_2_and_one_sentence(

@@ -1,53 +1,26 @@
-"""Leases and the leader's lock: what their holders believe errs on the safe side, and what they may still write is decided elsewhere."""
+"""Leases of attempts: claiming and heartbeat. A holder never assumes its lease for longer than the database does."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference_impl.adapters.memory import MemoryCache
-from reference_impl.errors import CacheUnavailable, DatabaseUnavailable
-from reference_impl.fast import lock
-from reference_impl.loops import lease
-from reference_impl.ports import Runtime
-from reference_impl.rows import cancellation as control
-from reference_impl.rows import schema
+from reference_impl.errors import DatabaseUnavailable
+from reference_impl.loops import claiming, heartbeat
+from reference_impl.loops.claiming import claim_task
+from reference_impl.loops.heartbeat import HeldClaims, run_heartbeat
+from reference_impl.rows import cancellation
 from reference_impl.rows.transactions import transact
-from tests.unit.reference.reference_world import SETTINGS, CommitReplies, StopsAfter, Time, World
+from tests.unit.reference.lease_watcher import Watcher, runtime
+from tests.unit.reference.reference_world import SETTINGS, CommitReplies, World
 
 BEATS = 3
 
 
-class Watcher:
-    """Notes what leases and locks look like to their holders."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[Any, ...]] = []
-
-    def claimed(self, claim: Any, ttl_s: float) -> None:
-        self.seen.append(("claimed", claim.fence, round(ttl_s, 3)))
-
-    def claim_renewed(self, claim: Any, ttl_s: float) -> None:
-        self.seen.append(("renewed", claim.fence, round(ttl_s, 3)))
-
-    def lock_acquired(self, name: str, fence: int, ttl_s: float) -> None:
-        self.seen.append(("locked", fence, round(ttl_s, 3)))
-
-    def lock_renewed(self, name: str, fence: int, ttl_s: float) -> None:
-        self.seen.append(("lock renewed", fence, round(ttl_s, 3)))
-
-    def lock_released(self, name: str, fence: int) -> None:
-        self.seen.append(("released", fence))
-
-
-def runtime(world: World, watcher: Watcher, *, rests: int = 10**9) -> Runtime:
-    return Runtime("worker-1", world.time, world.names, StopsAfter(world.time, rests), watcher)  # type: ignore[arg-type]
-
-
 def beat(world: World, *, times: int = BEATS, watcher: Watcher | None = None) -> None:
-    lease.run_heartbeat(
+    run_heartbeat(
         runtime(world, watcher or Watcher(), rests=times + 1), world.engine, world.held, every_s=3.0, lease_s=10.0
     )
 
@@ -61,20 +34,20 @@ def slow(world: World, monkeypatch: pytest.MonkeyPatch, *, before_s: float = 0.0
         world.time.pass_(after_s)
         return answer
 
-    monkeypatch.setattr(lease, "transact", transact_slowly)
+    monkeypatch.setattr(claiming, "transact", transact_slowly)
 
 
 @pytest.mark.parametrize(("before_s", "after_s"), [(0.0, 0.0), (4.0, 0.0), (0.0, 4.0), (4.0, 4.0)])
 def test_a_holder_believes_in_its_lease_for_no_longer_than_the_database_does(
     world: World, monkeypatch: pytest.MonkeyPatch, before_s: float, after_s: float
 ) -> None:
-    """R20: it counts from before it asked."""
+    """R20: the lease counts from before the database was asked."""
     watcher = Watcher()
     task = world.submit()
     asked_s = world.time.monotonic_s()
     slow(world, monkeypatch, before_s=before_s, after_s=after_s)
 
-    claim = lease.take(runtime(world, watcher), world.engine, task.id, lease_s=10.0)
+    claim = claim_task(runtime(world, watcher), world.engine, task.id, lease_s=10.0)
 
     row = world.find(task)
     assert claim is not None
@@ -85,11 +58,11 @@ def test_a_holder_believes_in_its_lease_for_no_longer_than_the_database_does(
 
 
 def test_a_claim_whose_answer_took_longer_than_the_lease_is_none(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R20: the process was away; whoever sweeps ends it."""
+    """R20: the process was suspended; a sweep rescues the task."""
     watcher = Watcher()
     slow(world, monkeypatch, after_s=10.0)
 
-    claim = lease.take(runtime(world, watcher), world.engine, world.submit().id, lease_s=10.0)
+    claim = claim_task(runtime(world, watcher), world.engine, world.submit().id, lease_s=10.0)
 
     assert (claim, watcher.seen) == (None, [])
 
@@ -100,7 +73,7 @@ def test_a_claim_whose_answer_came_after_the_deadline_is_none(world: World, monk
     task = world.submit(deadline_s=5.0)
     slow(world, monkeypatch, before_s=4.0, after_s=1.0)
 
-    claim = lease.take(runtime(world, watcher), world.engine, task.id, lease_s=10.0)
+    claim = claim_task(runtime(world, watcher), world.engine, task.id, lease_s=10.0)
 
     assert (claim, watcher.seen) == (None, [])
 
@@ -110,7 +83,7 @@ def test_a_claim_whose_answer_came_before_the_deadline_is_one(world: World, monk
     task = world.submit(deadline_s=5.0)
     slow(world, monkeypatch, after_s=4.0)
 
-    assert lease.take(runtime(world, Watcher()), world.engine, task.id, lease_s=10.0) is not None
+    assert claim_task(runtime(world, Watcher()), world.engine, task.id, lease_s=10.0) is not None
 
 
 def test_the_heartbeat_keeps_a_lease_for_as_long_as_it_beats(world: World) -> None:
@@ -150,7 +123,7 @@ def test_a_running_attempt_learns_that_its_user_withdrew_the_task(world: World) 
     task = world.submit()
     claim = world.claim(task)
     world.held.add(claim)
-    control.cancel(world.engine, task.id, actor="api")
+    cancellation.cancel(world.engine, task.id, actor="api")
 
     beat(world, times=1)
 
@@ -158,7 +131,7 @@ def test_a_running_attempt_learns_that_its_user_withdrew_the_task(world: World) 
 
 
 def test_a_database_that_is_away_costs_no_beat_after_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R20: the lease goes on running out, the next beat tries again."""
+    """R20: the lease keeps running out; the next heartbeat tries again."""
     troubles = [DatabaseUnavailable("away")]
 
     def sometimes(engine: Any, work: Callable[[Any], Any]) -> Any:
@@ -168,7 +141,7 @@ def test_a_database_that_is_away_costs_no_beat_after_it(world: World, monkeypatc
 
     claim = world.claim(world.submit())
     world.held.add(claim)
-    monkeypatch.setattr(lease, "transact", sometimes)
+    monkeypatch.setattr(heartbeat, "transact", sometimes)
     believed_s = claim.held_until_s
 
     beat(world, times=2)
@@ -192,7 +165,7 @@ def test_a_renewal_whose_commit_is_unknown_is_not_believed(world: World) -> None
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "remove"]), st.integers(1, 3), st.integers(1, 2)), max_size=20))
 def test_the_claims_in_care_are_those_added_and_not_removed(steps: list[tuple[str, int, int]]) -> None:
-    held = lease.HeldClaims()
+    held = HeldClaims()
     expected: dict[tuple[int, int], Any] = {}
     for action, task, fence in steps:
         claim = FakeClaim(task, fence)
@@ -211,200 +184,3 @@ class FakeClaim:
         self.task = self
         self.id = task
         self.fence = fence
-
-
-class AwayCache:
-    """Redis is down from some call on."""
-
-    def __init__(self, cache: MemoryCache, *, after: int = 0) -> None:
-        self._cache = cache
-        self._left = after
-
-    def __getattr__(self, name: str) -> Any:
-        if self._left == 0:
-            raise CacheUnavailable("away")
-        self._left -= 1
-        return getattr(self._cache, name)
-
-
-def acquire(world: World, watcher: Watcher, *, cache: Any = None, ttl_s: float = 5.0) -> Any:
-    return lock.acquire(runtime(world, watcher), world.engine, cache or world.cache, "sweep", ttl_s=ttl_s)
-
-
-class SlowCache:
-    """Redis takes its time to answer."""
-
-    def __init__(self, cache: MemoryCache, time: Time, after_s: float) -> None:
-        self._cache = cache
-        self._time = time
-        self._after_s = after_s
-
-    def acquire_lock(self, *given: Any, **options: Any) -> Any:
-        answer = self._cache.acquire_lock(*given, **options)
-        self._time.pass_(self._after_s)
-        return answer
-
-    def renew_lock(self, *given: Any, **options: Any) -> Any:
-        answer = self._cache.renew_lock(*given, **options)
-        self._time.pass_(self._after_s)
-        return answer
-
-
-def test_a_lock_counts_from_before_it_was_asked_for(world: World) -> None:
-    """R7."""
-    watcher = Watcher()
-
-    held = acquire(world, watcher, cache=SlowCache(world.cache, world.time, 2.0))
-
-    assert watcher.seen == [("locked", 1, 3.0)]
-    assert held.held_until_s == pytest.approx(world.time.monotonic_s() + 3.0, abs=0.001)
-
-
-def test_a_lock_whose_answer_took_longer_than_it_lasts_is_none(world: World) -> None:
-    """R7."""
-    watcher = Watcher()
-
-    assert acquire(world, watcher, cache=SlowCache(world.cache, world.time, 5.0)) is None
-    assert watcher.seen == []
-
-
-def test_a_taken_lock_is_none_and_a_redis_that_is_away_is_no_lock(world: World) -> None:
-    """R7: an error is never taken for leadership."""
-    acquire(world, Watcher())
-
-    assert acquire(world, Watcher()) is None
-    with pytest.raises(CacheUnavailable):
-        acquire(world, Watcher(), cache=AwayCache(world.cache))
-
-
-def test_every_acquisition_has_an_owner_of_its_own(world: World) -> None:
-    """R7: a process that comes back under its old name does not renew or release what its former self held."""
-    first = acquire(world, Watcher())
-    world.time.pass_(5.0)
-    second = acquire(world, Watcher())
-
-    lock.release(runtime(world, Watcher()), world.cache, first)
-
-    assert (first.fence, second.fence) == (1, 2)
-    assert first.owner != second.owner
-    assert acquire(world, Watcher()) is None
-
-
-def test_renewing_a_lock_moves_it_on_from_before_it_was_asked(world: World) -> None:
-    """R7."""
-    watcher = Watcher()
-    held = acquire(world, watcher)
-    world.time.pass_(4.0)
-    asked_s = world.time.monotonic_s()
-
-    renewed = lock.renew(
-        runtime(world, watcher),
-        SlowCache(world.cache, world.time, 1.0),
-        held,
-        ttl_s=5.0,  # type: ignore[arg-type]
-    )
-
-    assert renewed
-    assert held.held_until_s == asked_s + 5.0
-    assert watcher.seen[1:] == [("lock renewed", 1, 4.0)]
-
-
-@pytest.mark.parametrize("loss", ["ran out", "taken by another", "answer came too late"])
-def test_a_lost_lock_is_not_renewed(world: World, loss: str) -> None:
-    """R7."""
-    held = acquire(world, Watcher())
-    cache: Any = world.cache
-    if loss == "ran out":
-        world.time.pass_(5.0)
-    elif loss == "taken by another":
-        world.time.pass_(5.0)
-        acquire(world, Watcher())
-    else:
-        cache = SlowCache(world.cache, world.time, 5.0)
-
-    assert not lock.renew(runtime(world, Watcher()), cache, held, ttl_s=5.0)
-
-
-def test_while_redis_is_away_a_lock_is_held_for_as_long_as_it_was_and_no_longer(world: World) -> None:
-    """R7: by the holder's own clock."""
-    held = acquire(world, Watcher())
-    away: Any = AwayCache(world.cache)
-    world.time.pass_(4.9)
-    before = lock.renew(runtime(world, Watcher()), away, held, ttl_s=5.0)
-    world.time.pass_(0.1)
-
-    assert (before, lock.renew(runtime(world, Watcher()), away, held, ttl_s=5.0)) == (True, False)
-    lock.release(runtime(world, Watcher()), away, held)
-
-
-def is_current(world: World, fence: int, owner: str) -> bool:
-    return transact(world.engine, lambda connection: lock.is_current(connection, "sweep", fence=fence, owner=owner))
-
-
-def test_after_a_newer_fence_was_accepted_no_older_one_is(world: World) -> None:
-    """R7: the protected resource checks, whatever the holders believe."""
-    world.lead()
-
-    answers = [is_current(world, *write) for write in ((1, "a"), (1, "a"), (3, "b"), (2, "c"), (1, "a"), (3, "b"))]
-
-    assert answers == [True, True, True, False, False, True]
-
-
-def test_of_two_holders_with_the_same_fence_the_first_to_write_keeps_it(world: World) -> None:
-    """R7: after a failover Redis may give the same token twice."""
-    world.lead()
-
-    assert [is_current(world, 5, "a"), is_current(world, 5, "b"), is_current(world, 5, "a")] == [True, False, True]
-
-
-@pytest.fixture(scope="module")
-def fences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    made = World(tmp_path_factory.mktemp("fences"))
-    made.lead()  # makes the row
-    yield made
-    made.close()
-
-
-@given(writes=st.lists(st.tuples(st.integers(1, 6), st.sampled_from("abc")), max_size=12))
-def test_accepted_fences_never_go_back_and_never_change_hands(fences: World, writes: list[tuple[int, str]]) -> None:
-    """R7."""
-    with fences.engine.begin() as connection:
-        connection.execute(schema.fences.update().values(fence=0, owner=""))
-
-    accepted = [(fence, owner) for fence, owner in writes if is_current(fences, fence, owner)]
-
-    assert [fence for fence, _ in accepted] == sorted(fence for fence, _ in accepted)
-    assert len(set(accepted)) == len(dict(accepted)), "one owner a fence"
-    assert accepted[:1] == writes[:1]
-
-
-def test_the_fence_of_a_lock_is_above_every_fence_that_the_database_accepted(world: World) -> None:
-    """R7: also when Redis has forgotten its own."""
-    world.lead()
-    world.time.pass_(SETTINGS.lock_ttl_s)
-    assert is_current(world, 41, "former leader")
-
-    held = acquire(world, Watcher())
-
-    assert held.fence == 42
-    assert is_current(world, held.fence, held.owner)
-    assert not is_current(world, 41, "former leader")
-
-
-def test_the_first_two_who_ever_ask_for_a_lock_may_ask_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R7: each finds no row to write its fence to; the other has made it, and even written, when this one tries."""
-    real = lock.transact
-
-    def after_the_other(engine: Any, work: Any) -> Any:
-        monkeypatch.setattr(lock, "transact", real)
-        with world.engine.begin() as connection:
-            connection.execute(schema.fences.insert().values(name="sweep", fence=7, owner="other"))
-            monkeypatch.setattr(lock, "_ACCEPTED", lock._ACCEPTED.where(schema.fences.c.fence < 0))
-        try:
-            return real(engine, work)
-        finally:
-            monkeypatch.undo()
-
-    monkeypatch.setattr(lock, "transact", after_the_other)
-
-    assert acquire(world, Watcher()).fence == 8

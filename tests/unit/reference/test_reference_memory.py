@@ -52,7 +52,7 @@ def test_a_message_that_no_queue_takes_is_returned(broker: MemoryBroker) -> None
 
 
 def test_a_queue_that_was_not_declared_is_unavailable_not_a_crash() -> None:
-    """Whoever asks for the depth before the first worker has declared the queues: /health/ready of a process that starts."""
+    """/health/ready of a starting process may ask for the depth before the first worker has declared the queues."""
     broker = MemoryBroker()
 
     with pytest.raises(BrokerUnavailable):
@@ -231,9 +231,9 @@ def test_a_window_takes_so_many_and_says_how_long_to_wait(cache: MemoryCache, cl
 
 def test_what_has_run_out_does_not_stay_for_ever(cache: MemoryCache, clock: Clock) -> None:
     """R29: an embedded process that lives for months reports the progress of many tasks, each once."""
-    for number in range(10 * memory.PURGE_AT_LEAST):
+    for number in range(10 * memory.PURGE_SIZE_MIN):
         cache.write_progress(f"t{number}", {"percent": 1}, expiry_s=60.0)
         clock.s += 1.0
 
-    assert len(cache._entries) <= memory.PURGE_AT_LEAST
-    assert cache.read_progress(f"t{10 * memory.PURGE_AT_LEAST - 1}") == {"percent": "1"}
+    assert len(cache._entries) <= memory.PURGE_SIZE_MIN
+    assert cache.read_progress(f"t{10 * memory.PURGE_SIZE_MIN - 1}") == {"percent": "1"}

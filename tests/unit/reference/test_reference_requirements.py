@@ -1,4 +1,4 @@
-"""The page on the requirements says what is so: every file it names is there, and what it calls proven is named by a test."""
+"""The page on the requirements is true: every file that it names exists, and every tested requirement is named by a test."""
 
 import ast
 import re

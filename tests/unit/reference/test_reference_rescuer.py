@@ -1,4 +1,4 @@
-"""The rescuer puts right what nobody else will, leaves alone what recovered meanwhile, and does not write once another leads."""
+"""The rescuer repairs abandoned tasks, leaves recovered ones alone, and does not write once another process leads."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,8 +11,7 @@ from reference_impl.errors import CacheUnavailable, DatabaseUnavailable
 from reference_impl.fast import lock
 from reference_impl.loops import rescuer
 from reference_impl.loops.rescuer import Rescuer
-from reference_impl.rows import cancellation as control
-from reference_impl.rows import dead_letter, schema
+from reference_impl.rows import cancellation, dead_letter, schema
 from reference_impl.rows.transactions import transact
 from reference_impl.task import Task, TaskState
 from tests.unit.reference.reference_world import SETTINGS, World
@@ -71,7 +70,7 @@ def test_a_silent_attempt_of_a_withdrawn_task_is_cancelled(world: World) -> None
     for _ in range(SETTINGS.attempts_max - 1):
         world.fail(world.claim(task), delay_s=0.0)
     world.claim(task)
-    control.cancel(world.engine, task.id, actor="api")
+    cancellation.cancel(world.engine, task.id, actor="api")
     world.time.pass_(AWAY_S)
 
     world.sweep()
@@ -90,7 +89,7 @@ def test_a_withdrawal_between_the_look_and_the_move_is_not_forgotten(world: Worl
     world.time.pass_(AWAY_S)
     one = world.rescuer()
     seen = transact(world.engine, one._abandoned)
-    control.cancel(world.engine, task.id, actor="api")
+    cancellation.cancel(world.engine, task.id, actor="api")
 
     moved = [transact(world.engine, lambda connection: one.rescue(connection, task)) for task in seen]  # noqa: B023
     world.sweep()
@@ -295,7 +294,7 @@ def test_a_leader_whose_fence_is_old_writes_nothing_even_with_nothing_to_mend(wo
 
 
 def test_only_one_of_two_rescuers_leads_and_the_other_takes_over_when_it_ends(world: World) -> None:
-    """R7, R30: a graceful end gives the lock up, so that nobody waits for it to run out."""
+    """R7, R30: a graceful shutdown releases the lock, so that the next leader need not wait for its expiry."""
     swept: list[str] = []
     first = world.rescuer("first", jobs=[lambda _: swept.append("first")], rests=3)
     second = world.rescuer("second", jobs=[lambda _: swept.append("second")], rests=2)

@@ -1,4 +1,4 @@
-"""When a failed attempt is tried again, and what is kept of its failure."""
+"""When a failed attempt is retried, and the record of its failure."""
 
 import random
 

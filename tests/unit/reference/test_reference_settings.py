@@ -1,4 +1,4 @@
-"""Settings come from the environment, whole or not at all, and say what is wrong with them."""
+"""Settings come from the environment; invalid ones are refused with a message that names the variable."""
 
 import math
 import string
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_impl.settings import PREFIX, Settings, SettingsInvalid, environment_of, read_settings
-from scenarios.systems.reference.plugin import LAB
+from scenarios.systems.reference.terms import LAB
 
 words = st.text(string.ascii_letters + string.digits + "._:/@-% é", max_size=40)
 KINDS: dict[type, Any] = {

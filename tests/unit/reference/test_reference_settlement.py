@@ -1,4 +1,4 @@
-"""How attempts end, whoever comes between: every interleaving of two attempts, a lost reply, the rescuer and a cancellation."""
+"""Settling attempts, in every interleaving of two attempts, a lost reply, the rescuer and a cancellation."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from reference_impl.retry import Failure
-from reference_impl.rows import cancellation as control
+from reference_impl.rows import cancellation
 from reference_impl.rows.cancellation import Cancelled
 from reference_impl.rows.settlement import Settled
 from reference_impl.task import FINAL, HELD, Claim, TaskState
@@ -34,7 +34,7 @@ def interleavings(*programs: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 class Play:
-    """One task, and who does what to it."""
+    """One task, and the steps of its actors."""
 
     def __init__(self, world: World, first: Outcome, second: Outcome) -> None:
         self.world = world
@@ -58,7 +58,7 @@ class Play:
         steps[name]()
 
     def settle(self, who: str, claim: Claim) -> None:
-        """Whoever holds the task has the last word on its attempt; whoever does not changes nothing, and learns what is so."""
+        """The holder of the task decides its outcome; an attempt that is not the holder changes nothing, and learns so."""
         before = self.world.find(self.task)
         holds = before.fence == claim.fence and before.status in HELD
         told = settle(self.world, claim, self.outcomes[who])
@@ -73,7 +73,7 @@ class Play:
         self.second = self.world.try_to_claim(self.task, "second")
 
     def cancel(self) -> None:
-        self.cancelled = control.cancel(self.world.engine, self.task.id, actor="api")
+        self.cancelled = cancellation.cancel(self.world.engine, self.task.id, actor="api")
 
 
 def check(play: Play) -> None:
@@ -107,7 +107,7 @@ def check(play: Play) -> None:
 def test_no_interleaving_of_two_attempts_and_the_rescuer_breaks_the_life_cycle(
     world: World, first: str, second: str
 ) -> None:
-    """R2, R9, R20: a late failure, a late success or a lost reply never changes what somebody else has decided."""
+    """R2, R9, R20: a late failure, a late success or a lost reply never changes another actor's outcome."""
     told = set()
     for order in interleavings(
         ("first settles", "its reply is lost"), ("lease runs out", "sweep"), ("second claims", "second settles")
@@ -221,7 +221,7 @@ def test_a_cancelled_attempt_that_fails_is_cancelled_whatever_its_error(world: W
     """R16."""
     for failure in (TRANSIENT, PERMANENT):
         claim = world.claim(world.submit())
-        answer = control.cancel(world.engine, claim.task.id, actor="api")
+        answer = cancellation.cancel(world.engine, claim.task.id, actor="api")
 
         assert answer is Cancelled.ASKED
         assert world.fail(claim, failure) is Settled.CANCELLED
@@ -230,7 +230,7 @@ def test_a_cancelled_attempt_that_fails_is_cancelled_whatever_its_error(world: W
 def test_a_cancelled_attempt_that_succeeds_has_succeeded(world: World) -> None:
     """R16: its effects are done; the API said only that it was asked to stop."""
     claim = world.claim(world.submit())
-    control.cancel(world.engine, claim.task.id, actor="api")
+    cancellation.cancel(world.engine, claim.task.id, actor="api")
 
     assert world.succeed(claim) is Settled.SUCCEEDED
 
@@ -250,7 +250,7 @@ def test_a_waiting_task_is_cancelled_at_once_and_never_runs(world: World, state:
     if state is TaskState.RETRYING:
         world.fail(world.claim(task), delay_s=0.0)
 
-    answers = [control.cancel(world.engine, task.id, actor="api") for _ in range(2)]
+    answers = [cancellation.cancel(world.engine, task.id, actor="api") for _ in range(2)]
 
     assert answers == [Cancelled.DONE, Cancelled.DONE]
     assert world.try_to_claim(task) is None
@@ -262,8 +262,8 @@ def test_an_ended_task_and_an_unknown_one_cannot_be_cancelled(world: World) -> N
     task = world.submit()
     world.succeed(world.claim(task))
 
-    assert control.cancel(world.engine, task.id, actor="api") is Cancelled.TOO_LATE
-    assert control.cancel(world.engine, "nobody", actor="api") is Cancelled.NOT_FOUND
+    assert cancellation.cancel(world.engine, task.id, actor="api") is Cancelled.TOO_LATE
+    assert cancellation.cancel(world.engine, "nobody", actor="api") is Cancelled.NOT_FOUND
     assert world.find(task).cancel_requested is False
 
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference_impl.adapters.system import Loops, StopEvent, SystemClock, SystemEntropy
+from reference_impl.adapters.system import Loops, ShutdownEvent, SystemClock, SystemEntropy
 
 LONG_S = 60.0
 
 
 def test_a_loop_that_breaks_ends_all_the_others_and_is_told_of() -> None:
-    """R30: half a process helps nobody, and a thread has nobody else to tell."""
-    stop = StopEvent()
+    """R30: half a process is of no use, and `join` is the only place that can report a thread's exception."""
+    stop = ShutdownEvent()
     ended: list[str] = []
 
     def healthy() -> None:
@@ -36,7 +36,7 @@ def test_a_loop_that_breaks_ends_all_the_others_and_is_told_of() -> None:
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
 def test_a_loop_that_wants_to_end_the_process_does(error: BaseException) -> None:
     """uvicorn does that when its port is taken."""
-    stop = StopEvent()
+    stop = ShutdownEvent()
 
     def leaving() -> None:
         raise error
@@ -51,7 +51,7 @@ def test_a_loop_that_wants_to_end_the_process_does(error: BaseException) -> None
 
 def test_whoever_does_not_end_in_time_is_not_waited_for() -> None:
     """R30: a bounded end, whatever a handler does."""
-    stop, gate = StopEvent(), threading.Event()
+    stop, gate = ShutdownEvent(), threading.Event()
     loops = Loops(stop)
     loops.start([("slow", lambda: bool(gate.wait(LONG_S))), ("quick", lambda: None)])  # type: ignore[list-item]
 
@@ -63,7 +63,7 @@ def test_whoever_does_not_end_in_time_is_not_waited_for() -> None:
 
 def test_a_wish_to_end_is_heard_by_all_and_for_good() -> None:
     """R30."""
-    stop = StopEvent()
+    stop = ShutdownEvent()
     before = stop.wait(0.0), stop.requested
     stop.request()
     stop.request()

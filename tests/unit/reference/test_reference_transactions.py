@@ -1,4 +1,4 @@
-"""A transaction is committed, surely not committed, or nobody knows; and only what surely was undone is run again."""
+"""A transaction is committed, certainly not committed, or unknown; only one that was certainly rolled back is retried."""
 
 import threading
 from collections.abc import Callable
@@ -205,7 +205,7 @@ def test_whoever_only_reads_waits_for_no_writer_and_sees_what_is_committed(world
 
 
 def test_what_is_told_of_an_error_holds_no_parameters(world: World) -> None:
-    """R18: they may hold a payload. Also where the engine does not hide them: what is told are the driver's words alone."""
+    """R18: parameters may contain a payload. Even if the engine does not hide them, the message holds only the driver's text."""
 
     @event.listens_for(world.engine, "before_cursor_execute")
     def refuse(*_: Any) -> None:

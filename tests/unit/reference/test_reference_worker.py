@@ -16,11 +16,11 @@ from reference_impl.errors import (
     TransientFailure,
 )
 from reference_impl.loops import worker
-from reference_impl.loops.backoff import PATIENCE_S
-from reference_impl.loops.lease import run_heartbeat
+from reference_impl.loops.backoff import RETRY_DELAY_S
+from reference_impl.loops.heartbeat import run_heartbeat
 from reference_impl.loops.worker import Worker
 from reference_impl.ports import Delivery
-from reference_impl.rows import cancellation as control
+from reference_impl.rows import cancellation
 from reference_impl.task import Task, TaskState
 from tests.unit.reference.reference_world import SETTINGS, World
 
@@ -49,10 +49,10 @@ class Script:
         self.closed = True
 
 
-def deal_with(one: Worker, body: bytes, **options: Any) -> list[Any]:
+def deliver(one: Worker, body: bytes, **options: Any) -> list[Any]:
     """What the worker did with the message, and what the world looked like at that moment."""
     consumer = Script(**options)
-    one.deal_with(consumer, Delivery(1, body, redelivered=False))
+    one.handle_delivery(consumer, Delivery(1, body, redelivered=False))
     return consumer.settled
 
 
@@ -98,7 +98,7 @@ def test_the_message_is_acknowledged_once_and_after_the_outcome_is_durable(
     """R10, R25: whatever the handler does, the worker lives and its outcome is written first."""
     task = world.submit()
 
-    settled = deal_with(world.worker(handler), message(task), on_settle=lambda: world.find(task).status)
+    settled = deliver(world.worker(handler), message(task), on_settle=lambda: world.find(task).status)
 
     assert settled == [("ack", state)]
 
@@ -127,11 +127,11 @@ def test_the_message_is_acknowledged_once_and_after_the_outcome_is_durable(
 )
 def test_a_message_that_is_none_of_ours_is_buried_and_the_worker_lives(world: World, body: bytes) -> None:
     """R10: a crash would hand it to the next worker, and so on."""
-    assert deal_with(world.worker(lambda _: None), body) == [("bury", None)]
+    assert deliver(world.worker(lambda _: None), body) == [("bury", None)]
 
 
 def test_a_message_of_a_task_that_is_not_there_is_acknowledged(world: World) -> None:
-    assert deal_with(world.worker(lambda _: None), b'{"task_id": "nobody"}') == [("ack", None)]
+    assert deliver(world.worker(lambda _: None), b'{"task_id": "nobody"}') == [("ack", None)]
 
 
 def test_a_second_copy_of_a_message_runs_nothing(world: World) -> None:
@@ -140,16 +140,14 @@ def test_a_second_copy_of_a_message_runs_nothing(world: World) -> None:
 
     def handler(attempt: Attempt) -> None:
         ran.append(attempt.number)
-        assert deal_with(world.worker(fails(AssertionError()), name="worker-2"), message(attempt.task)) == [
-            ("ack", None)
-        ]
+        assert deliver(world.worker(fails(AssertionError()), name="worker-2"), message(attempt.task)) == [("ack", None)]
         if attempt.number == 1:
             raise TransientFailure("busy")
 
     task = world.submit()
     for _ in range(2):
-        deal_with(world.worker(handler), message(task))
-        deal_with(world.worker(handler), message(task))
+        deliver(world.worker(handler), message(task))
+        deliver(world.worker(handler), message(task))
         world.time.pass_(10.0)
 
     assert ran == [1, 2]
@@ -162,18 +160,18 @@ def test_a_task_that_has_ended_does_not_run(world: World, ended: str) -> None:
     if ended == "succeeded":
         world.succeed(world.claim(task))
     elif ended == "cancelled":
-        control.cancel(world.engine, task.id, actor="api")
+        cancellation.cancel(world.engine, task.id, actor="api")
     else:
         world.time.pass_(5.0)
 
-    assert deal_with(world.worker(fails(AssertionError())), message(task)) == [("ack", None)]
+    assert deliver(world.worker(fails(AssertionError())), message(task)) == [("ack", None)]
 
 
 def test_a_type_that_nobody_handles_fails_and_says_so(world: World) -> None:
     """R15: no retry brings a handler."""
     task = world.submit(type="unheard-of")
 
-    deal_with(world.worker(None), message(task))
+    deliver(world.worker(None), message(task))
 
     row = world.find(task)
     assert (row.status, row.failure_message) == (
@@ -187,7 +185,7 @@ def test_no_transaction_and_no_connection_is_held_while_the_handler_runs(world: 
     in_use: list[int] = []
     task = world.submit()
 
-    deal_with(world.worker(lambda _: in_use.append(world.engine.pool.checkedout())), message(task))  # type: ignore[attr-defined]
+    deliver(world.worker(lambda _: in_use.append(world.engine.pool.checkedout())), message(task))  # type: ignore[attr-defined]
 
     assert in_use == [0]
 
@@ -202,7 +200,7 @@ def test_every_attempt_shows_the_same_key_and_a_higher_fence(world: World) -> No
 
     task = world.submit()
     for _ in range(SETTINGS.attempts_max):
-        deal_with(world.worker(handler), message(task))
+        deliver(world.worker(handler), message(task))
         world.time.pass_(100.0)
 
     assert shown == [(task.id, 1, 1), (task.id, 2, 2), (task.id, 3, 3)]
@@ -211,38 +209,38 @@ def test_every_attempt_shows_the_same_key_and_a_higher_fence(world: World) -> No
 def test_a_message_waits_with_its_worker_for_a_database_that_is_away(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R10: given back it would come again at once, and after as many times as the delivery limit be buried."""
+    """R10: a returned message would be delivered again at once and, at the delivery limit, be dead-lettered."""
     troubles = [DatabaseUnavailable("away")] * (SETTINGS.delivery_limit + 5)
-    take = worker.lease.take
+    claim = worker.claim_task
 
     def sometimes(*given: Any, **options: Any) -> Any:
         if troubles:
             raise troubles.pop()
-        return take(*given, **options)
+        return claim(*given, **options)
 
-    monkeypatch.setattr(worker.lease, "take", sometimes)
+    monkeypatch.setattr(worker, "claim_task", sometimes)
     task = world.submit()
 
-    assert deal_with(world.worker(lambda _: None), message(task)) == [("ack", None)]
+    assert deliver(world.worker(lambda _: None), message(task)) == [("ack", None)]
     assert world.find(task).status is TaskState.SUCCEEDED
 
 
 def test_a_claim_whose_commit_is_unknown_is_not_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R2: it may be ours or not; if it is, its lease runs out."""
-    take = worker.lease.take
+    """R2: the claim may have been committed; if so, its lease expires."""
+    claim = worker.claim_task
     calls: list[int] = []
 
     def committed_but_unknown(*given: Any, **options: Any) -> Any:
         calls.append(1)
-        answer = take(*given, **options)
+        answer = claim(*given, **options)
         if len(calls) == 1:
             raise CommitUnknown("cut")
         return answer
 
-    monkeypatch.setattr(worker.lease, "take", committed_but_unknown)
+    monkeypatch.setattr(worker, "claim_task", committed_but_unknown)
     task = world.submit()
 
-    assert deal_with(world.worker(fails(AssertionError())), message(task)) == [("ack", None)]
+    assert deliver(world.worker(fails(AssertionError())), message(task)) == [("ack", None)]
     world.time.pass_(SETTINGS.lease_s + 1)
     world.sweep()
     assert world.find(task).status is TaskState.RETRYING
@@ -256,9 +254,9 @@ def test_a_message_is_given_back_when_it_is_time_to_end_and_the_database_is_away
     def away(*_: Any, **__: Any) -> Any:
         raise DatabaseUnavailable("away")
 
-    monkeypatch.setattr(worker.lease, "take", away)
+    monkeypatch.setattr(worker, "claim_task", away)
 
-    assert deal_with(world.worker(lambda _: None, rests=3), message(world.submit())) == [("requeue", None)]
+    assert deliver(world.worker(lambda _: None, rests=3), message(world.submit())) == [("requeue", None)]
 
 
 def test_settling_goes_on_until_the_lease_has_run_out_and_then_gives_the_message_back(
@@ -276,8 +274,8 @@ def test_settling_goes_on_until_the_lease_has_run_out_and_then_gives_the_message
 
     task = world.submit()
 
-    assert deal_with(world.worker(handler), message(task)) == [("requeue", None)]
-    assert tries[-1] - tries[0] == pytest.approx(SETTINGS.lease_s, abs=2 * PATIENCE_S)
+    assert deliver(world.worker(handler), message(task)) == [("requeue", None)]
+    assert tries[-1] - tries[0] == pytest.approx(SETTINGS.lease_s, abs=2 * RETRY_DELAY_S)
     assert world.find(task).status is TaskState.RUNNING
 
 
@@ -286,9 +284,7 @@ def test_a_claim_is_under_the_heartbeat_s_care_while_its_handler_runs_and_not_af
     cared_for: list[list[str]] = []
     task = world.submit()
 
-    deal_with(
-        world.worker(lambda _: cared_for.append([claim.task.id for claim in world.held.snapshot()])), message(task)
-    )
+    deliver(world.worker(lambda _: cared_for.append([claim.task.id for claim in world.held.snapshot()])), message(task))
 
     assert cared_for == [[task.id]]
     assert world.held.snapshot() == []
@@ -302,7 +298,7 @@ def test_a_handler_that_ends_its_thread_leaves_nothing_under_the_heartbeat_s_car
     task = world.submit()
 
     with pytest.raises(type(error)):
-        deal_with(world.worker(fails(error)), message(task))
+        deliver(world.worker(fails(error)), message(task))
 
     assert world.held.snapshot() == []
     world.time.pass_(SETTINGS.lease_s + 1)
@@ -318,7 +314,7 @@ def test_progress_is_shown_and_never_fails_an_attempt(world: World, monkeypatch:
         attempt.report("x" * 5000, 60)
 
     task = world.submit()
-    deal_with(world.worker(handler), message(task))
+    deliver(world.worker(handler), message(task))
 
     assert world.find(task).status is TaskState.SUCCEEDED
     assert world.cache.read_progress(task.id) == {"attempt": "1", "step": "x" * 200, "percent": "60"}
@@ -356,7 +352,7 @@ def test_a_slot_waits_for_the_broker_and_closes_what_it_opened(world: World) -> 
     def receive(*, timeout_s: float) -> Delivery | None:
         delivery = original(timeout_s=timeout_s)
         if delivery is None:
-            one.runtime.stop.wait(1.0)
+            one.runtime.shutdown.wait(1.0)
         return delivery
 
     healthy.receive = receive  # type: ignore[method-assign]
@@ -369,7 +365,7 @@ def test_a_slot_waits_for_the_broker_and_closes_what_it_opened(world: World) -> 
 
 @pytest.mark.parametrize("why", ["withdrawn", "taken over"])
 def test_a_handler_that_is_told_to_stop_can_leave_off_between_steps(world: World, why: str) -> None:
-    """R16: it learns from the heartbeat that its user has withdrawn the task, or that another attempt has taken over."""
+    """R16: the heartbeat informs the attempt that its user has cancelled the task, or that another attempt has taken over."""
     task = world.submit()
     steps: list[int] = []
 
@@ -380,7 +376,7 @@ def test_a_handler_that_is_told_to_stop_can_leave_off_between_steps(world: World
             steps.append(step)
             if step == 2:
                 if why == "withdrawn":
-                    control.cancel(world.engine, task.id, actor="api")
+                    cancellation.cancel(world.engine, task.id, actor="api")
                 else:
                     world.time.pass_(SETTINGS.lease_s + 1)
                     world.sweep()
@@ -388,7 +384,7 @@ def test_a_handler_that_is_told_to_stop_can_leave_off_between_steps(world: World
                     world.runtime("worker-1", rests=2), world.engine, world.held, every_s=0.1, lease_s=SETTINGS.lease_s
                 )
 
-    assert deal_with(world.worker(handler), message(task)) == [("ack", None)]
+    assert deliver(world.worker(handler), message(task)) == [("ack", None)]
 
     assert steps == [1, 2]
     assert world.find(task).status is (TaskState.CANCELLED if why == "withdrawn" else TaskState.RETRYING)

@@ -1,0 +1,76 @@
+"""A Redis failover: the primary dies, and the Sentinels make its replica the primary."""
+
+import time
+
+from chaos.deadline import Deadline, wait
+from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
+from chaos.faults import FailOverRedis
+from chaos.injection import Evidence
+from chaos.injectors.injector import Capability, Injector, Means
+from chaos.ports import LOOPBACK, is_refused
+from chaos.services.redis.server import PRIMARY_NAME, RedisServer, ask_primary, missing_write
+from chaos.services.server import KILL_TIMEOUT_S
+
+
+class RedisFailover:
+    """kill -9 of the primary; heals by starting it again as a replica of the one that took over.
+
+    (Started as a primary again, it would take writes of stale clients for about ten seconds, until the Sentinels demote it.)
+    """
+
+    target: str = "redis"
+
+    def __init__(self, server: RedisServer) -> None:
+        self._server = server
+        self._old = 0
+        self._begun_s = 0.0
+        self._ended = False
+
+    def begin(self) -> None:
+        """Kill the primary."""
+        self._old = self._server.primary_port()
+        self._begun_s = time.monotonic()
+        self._server.node(self._old).kill_tree(KILL_TIMEOUT_S)
+
+    def await_bite(self, timeout_s: float) -> Evidence:
+        """See the old primary dead, another one named by most Sentinels, and a write to it."""
+        if problem := wait(self._missing_bite, Deadline.after(timeout_s)):
+            raise FaultDidNotBite(FailOverRedis.name, self.target, problem)
+        took_s = time.monotonic() - self._begun_s
+        return Evidence(
+            f"primary {LOOPBACK}:{self._old} killed; after {took_s:.1f} s {LOOPBACK}:{self._server.primary_port()} takes writes"
+        )
+
+    def end(self) -> None:
+        """Start the old primary again, as a replica; or as the primary, if no other node has taken over."""
+        if self._old and not self._ended:
+            self._ended = True
+            primary = self._server.primary_port()
+            self._server.spawn_node(self._old, replica_of=None if primary == self._old else primary)
+
+    def await_healed(self, timeout_s: float) -> None:
+        """See the old primary follow the new one, and every Sentinel ready to fail over again."""
+        try:
+            self._server.await_ready(Deadline.after(timeout_s))
+        except ServiceUnavailable as error:
+            raise FaultDidNotHeal(FailOverRedis.name, self.target, str(error)) from error
+
+    def _missing_bite(self) -> str:
+        if not is_refused(LOOPBACK, self._old):
+            return f"the old primary at port {self._old} still takes connections"
+        primary = ask_primary(self._server.sentinels, PRIMARY_NAME)
+        if primary is None:
+            return "the Sentinels do not agree on a primary"
+        if primary[1] == self._old:
+            return f"the Sentinels still name the old primary at port {self._old}"
+        return missing_write(*primary)
+
+
+def inject(fault: FailOverRedis, means: Means) -> RedisFailover:
+    """The injection of one such fault."""
+    server = means.own_services["redis"]
+    assert isinstance(server, RedisServer), "an environment with Sentinels runs this kind of server"
+    return RedisFailover(server)
+
+
+INJECTOR = Injector(inject, needs=frozenset({Capability.OWN_SERVICES, Capability.SENTINELS}))

@@ -1,0 +1,57 @@
+"""kill -9 of a service of the lab's own."""
+
+from chaos.deadline import Deadline, wait
+from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
+from chaos.faults import KillService
+from chaos.injection import Evidence
+from chaos.injectors.injector import Capability, Injector, Means
+from chaos.services.service import OwnService
+
+
+class ServiceKill:
+    """kill -9 of a server with all its descendants; heals by starting it again on the same ports and data."""
+
+    def __init__(self, service: OwnService) -> None:
+        self.target: str = service.name
+        self._service = service
+        self._evidence = ""
+        self._begun = False
+        self._ended = False
+
+    def begin(self) -> None:
+        """SIGKILL to everything that holds its data."""
+        self._begun = True
+        self._evidence = self._service.kill()
+
+    def await_bite(self, timeout_s: float) -> Evidence:
+        """See the processes gone and connections refused."""
+        problem = wait(
+            lambda: "" if self._service.is_gone() else "its port still takes connections", Deadline.after(timeout_s)
+        )
+        if problem:
+            raise FaultDidNotBite(KillService.name, self.target, problem)
+        ports = ", ".join(map(str, self._service.data_ports))
+        return Evidence(f"{self._evidence}; connections to port {ports} are refused")
+
+    def end(self) -> None:
+        """Start it again; `await_healed` waits for it."""
+        if self._begun and not self._ended:
+            self._ended = True
+            self._service.respawn()
+
+    def await_healed(self, timeout_s: float) -> None:
+        """See a full round trip through it, and that nothing is lost that it had confirmed."""
+        try:
+            self._service.await_ready(Deadline.after(timeout_s))
+        except ServiceUnavailable as error:
+            raise FaultDidNotHeal(KillService.name, self.target, str(error)) from error
+        if cost := self._service.damage():
+            raise FaultDidNotHeal(KillService.name, self.target, cost)
+
+
+def inject(fault: KillService, means: Means) -> ServiceKill:
+    """The injection of one such fault."""
+    return ServiceKill(means.own_services[fault.service])
+
+
+INJECTOR = Injector(inject, needs=frozenset({Capability.OWN_SERVICES}))

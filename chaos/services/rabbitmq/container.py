@@ -1,0 +1,66 @@
+"""RabbitMQ in a container, by what the official image documents."""
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from chaos.ports import LOOPBACK, PortLease
+from chaos.services.addresses import RabbitmqAddress, Services
+from chaos.services.container import ContainerService
+from chaos.services.docker_engine import DockerEngine
+from chaos.services.rabbitmq import server as rabbitmq
+from chaos.services.rabbitmq.quorum_queues import QuorumQueues
+
+MEMBERS = """cd "${RABBITMQ_MNESIA_BASE:-/var/lib/rabbitmq/mnesia}" || exit; for config in */quorum/*/*/config; do"""
+UNSAVED = f"""{MEMBERS}
+  registry="${{config%/*/config}}/names.dets"
+  [ -e "$config" ] && [ ! "$registry" -nt "$config" ] && echo "$config"
+done"""
+"""Prints the members of quorum queues that are not in the registry on the disk, see `QuorumQueues`."""
+
+CONFIGS = f"""{MEMBERS} cat "$config" && printf '\\0'; done"""
+"""Prints the configurations of all members, a zero byte after each."""
+
+
+class RabbitmqContainer(ContainerService):
+    """RabbitMQ's image, with a user of this lab."""
+
+    name = "rabbitmq"
+    inner_port = 5672
+
+    def __init__(self, engine: DockerEngine, image: str, lab: str, leases: PortLease) -> None:
+        super().__init__(engine, image, lab, leases)
+        self._password = secrets.token_hex(12)
+        self._quorum_queues = QuorumQueues(lambda: self.container.output_of(UNSAVED), self._configs)
+
+    @property
+    def _environment(self) -> Mapping[str, str]:
+        return {"RABBITMQ_DEFAULT_USER": rabbitmq.USER, "RABBITMQ_DEFAULT_PASS": self._password}
+
+    def address(self) -> RabbitmqAddress:
+        """Its address, for a user with all rights."""
+        return RabbitmqAddress(LOOPBACK, self.port, rabbitmq.USER, self._password)
+
+    def missing(self) -> str:
+        """Nothing ("") when a confirmed message comes back, else the problem."""
+        return rabbitmq.missing(self.address())
+
+    def version(self) -> str:
+        """As the broker reports it when a client connects."""
+        return rabbitmq.read_version(self.address())
+
+    def provide(self, services: Services) -> Services:
+        """The services of a run with its address."""
+        return replace(services, rabbitmq=self.address())
+
+    def kill(self) -> str:
+        """SIGKILL to the container; but not within the moment in which RabbitMQ would forget a queue, see `QuorumQueues`."""
+        self._quorum_queues.await_saved()
+        return super().kill()
+
+    def damage(self) -> str:
+        """The quorum queues that it has forgotten nevertheless."""
+        return self._quorum_queues.damage()
+
+    def _configs(self) -> Iterable[str]:
+        return self.container.output_of(CONFIGS).split("\0")

@@ -1,0 +1,33 @@
+"""Redis in a container, by what the official image documents."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from chaos.ports import LOOPBACK
+from chaos.services.addresses import RedisAddress, Services
+from chaos.services.container import ContainerService
+from chaos.services.redis import server as redis
+
+
+class RedisContainer(ContainerService):
+    """The image of Redis, as one node without replica or Sentinels; only this machine reaches it, so it needs no password."""
+
+    name = "redis"
+    inner_port = 6379
+    command = ("redis-server", "--protected-mode", "no", *redis.DURABLE)
+
+    @property
+    def _environment(self) -> Mapping[str, str]:
+        return {}
+
+    def missing(self) -> str:
+        """Nothing ("") when a write can be read again, else the problem."""
+        return redis.missing_write(LOOPBACK, self.port)
+
+    def version(self) -> str:
+        """From INFO."""
+        return redis.read_version(LOOPBACK, self.port)
+
+    def provide(self, services: Services) -> Services:
+        """The services of a run with the address of this one."""
+        return replace(services, redis=RedisAddress(LOOPBACK, self.port))

@@ -1,0 +1,87 @@
+"""Redis, as the lab knows it."""
+
+import time
+from contextlib import closing
+
+import redis
+
+from chaos.errors import ChaosError, ServiceUnavailable
+from chaos.services.addresses import RedisAddress
+from chaos.services.descriptor import ServiceDescriptor, Way
+from chaos.services.exchange import as_os_errors
+from chaos.services.redis import server
+from chaos.services.redis.container import RedisContainer
+from chaos.services.url import split_url
+
+KEYS_A_STEP = 1_000
+
+
+class RedisExchange:
+    """Asks for a text to be sent back."""
+
+    def __init__(self, address: RedisAddress, timeout_s: float) -> None:
+        self._client = server.client(address.host, address.port, timeout_s)
+        try:
+            with as_os_errors(redis.RedisError, timeouts=(redis.TimeoutError,)):
+                self._client.ping()
+        except OSError:
+            self._client.close()
+            raise
+
+    def ask(self, reply_bytes: int = 0) -> float:
+        """Seconds until the text was back."""
+        began_s = time.monotonic()
+        with as_os_errors(redis.RedisError, timeouts=(redis.TimeoutError,)):
+            self._client.echo("x" * reply_bytes)
+        return time.monotonic() - began_s
+
+    def close(self) -> None:
+        """Hang up."""
+        self._client.close()
+
+
+def read_url(url: str) -> RedisAddress:
+    """`redis://host:port`."""
+    parts = split_url(url, ("redis",))
+    if parts.password or parts.path not in ("", "/", "/0"):
+        raise ChaosError(
+            "a redis URL must have neither a password nor a database other than 0: systems are given host and port only"
+        )
+    return RedisAddress(str(parts.hostname), parts.port or 6379)
+
+
+def remove(address: RedisAddress, namespace: str) -> None:
+    """No key of that prefix any more."""
+    try:
+        with closing(server.client(address.host, address.port)) as client:
+            for key in client.scan_iter(match=f"{namespace}*", count=KEYS_A_STEP):
+                client.delete(key)
+    except redis.RedisError as error:
+        raise ServiceUnavailable("redis", f"keys of {namespace} cannot be removed: {error}") from error
+
+
+def provision(address: RedisAddress, namespace: str) -> RedisAddress:
+    """No key of that prefix yet."""
+    remove(address, namespace)
+    return address
+
+
+def ways(address: RedisAddress) -> tuple[Way, ...]:
+    """Clients ask Sentinels for the primary, and the address that they answer leads past any proxy."""
+    return () if address.sentinels else ("proxy",)
+
+
+DESCRIPTOR = ServiceDescriptor(
+    name="redis",
+    address=RedisAddress,
+    server=server.RedisServer,
+    container=RedisContainer,
+    image="redis:7",
+    read_url=read_url,
+    missing=lambda address: server.missing_write(address.host, address.port),
+    version=lambda address: server.read_version(address.host, address.port),
+    open_exchange=RedisExchange,
+    provision=provision,
+    remove=remove,
+    ways=ways,
+)

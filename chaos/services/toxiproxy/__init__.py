@@ -1,0 +1,1 @@
+"""Toxiproxy as a service of the lab."""

@@ -1,0 +1,65 @@
+"""Toxiproxy: a server of the lab's own; its round trip asks for its version."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from chaos import binaries
+from chaos.deadline import Deadline
+from chaos.errors import ServiceUnavailable
+from chaos.hosting.warden_client import ChildProcess, WardenClient
+from chaos.ports import LOOPBACK, PortLease, is_refused
+from chaos.services.server import Server
+from chaos.services.toxiproxy.client import Toxiproxy
+
+
+class ToxiproxyServer(Server):
+    """One Toxiproxy server, without proxies at first."""
+
+    name = "toxiproxy"
+    ports_needed = 1
+
+    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
+        super().__init__(warden, directory, leases)
+        self._child: ChildProcess | None = None
+
+    @property
+    def api(self) -> Toxiproxy:
+        """The client of its HTTP interface."""
+        return Toxiproxy(LOOPBACK, self.ports[0])
+
+    @property
+    def children(self) -> Sequence[ChildProcess]:
+        """The server."""
+        return [self._child] if self._child else []
+
+    @property
+    def data_children(self) -> Sequence[ChildProcess]:
+        """The server."""
+        return self.children
+
+    @property
+    def data_ports(self) -> Sequence[int]:
+        """Where it is driven."""
+        return self.ports
+
+    def missing(self) -> str:
+        """Nothing ("") when its HTTP interface answers, else the problem."""
+        if is_refused(LOOPBACK, self.ports[0]):  # cheaper than an attempt of an HTTP client
+            return f"nothing listens at port {self.ports[0]}"
+        try:
+            self.version()
+        except ServiceUnavailable as error:
+            return str(error)
+        return ""
+
+    def version(self) -> str:
+        """As the server reports it."""
+        return self.api.version()
+
+    def _prepare(self, deadline: Deadline) -> None:
+        binaries.require(self.name, "toxiproxy-server")
+
+    def _spawn(self) -> None:
+        program = binaries.require(self.name, "toxiproxy-server")
+        argv = [str(program), "-host", LOOPBACK, "-port", str(self.ports[0])]
+        self._child = self._warden.spawn("toxiproxy", argv, log=self.directory / "toxiproxy.log", cwd=self.directory)

@@ -1,0 +1,137 @@
+"""What the injections of a simulated world have in common: the steps of their life, each done once, on the world's own clock."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal
+from chaos.faults import Fault
+from chaos.injection import Evidence, Message
+from chaos.simulation.kernel.clock import ns
+from chaos.simulation.kernel.scheduler import Waiters
+from chaos.simulation.world import SimulatedProcess, World
+
+
+class SimulatedInjection(ABC):
+    """A fault that bites as soon as it has begun; see `chaos.injection.Injection` for the steps."""
+
+    def __init__(self, fault: Fault, target: str, world: World) -> None:
+        self.target = target
+        self._fault = fault
+        self._world = world
+        self._begun = False
+        self._ended = False
+
+    def check(self) -> None:
+        """Raise FaultDidNotBite if there is nothing to strike now."""
+        if why := self._obstacle():
+            raise FaultDidNotBite(self._fault.name, self.target, why)
+
+    def begin(self) -> None:
+        """Strike, or arm the fault.
+
+        Raises:
+            FaultDidNotBite: there is nothing to strike now.
+        """
+        self.check()
+        self._begun = True
+        self._strike()
+
+    def await_bite(self, timeout_s: float) -> Evidence:
+        """The evidence, at once."""
+        return Evidence(self._words(), at_ns=self._world.now_ns)
+
+    def end(self) -> None:
+        """Lift the fault. Idempotent; does nothing if it never began."""
+        if self._begun and not self._ended:
+            self._ended = True
+            self._lift()
+
+    def await_healed(self, timeout_s: float) -> None:
+        """See the target well; in a simulated world it is well as soon as the fault is lifted.
+
+        Raises:
+            FaultDidNotHeal: it is not.
+        """
+        if why := self._still_struck():
+            raise FaultDidNotHeal(self._fault.name, self.target, why)
+
+    @abstractmethod
+    def _obstacle(self) -> str:
+        """Why there is nothing to strike now; nothing (""): there is."""
+
+    @abstractmethod
+    def _strike(self) -> None:
+        """Do it."""
+
+    @abstractmethod
+    def _words(self) -> str:
+        """The evidence in words."""
+
+    @abstractmethod
+    def _lift(self) -> None:
+        """Undo it."""
+
+    def _still_struck(self) -> str:
+        return ""
+
+
+class TrafficInjection(SimulatedInjection):
+    """A fault that watches the line from one process to RabbitMQ, and bites at the operation that it waits for.
+
+    `await_bite` may be called in slices: the fault stays armed after it raised.
+    """
+
+    def __init__(self, fault: Fault, process: SimulatedProcess, world: World) -> None:
+        super().__init__(fault, f"{process.name}", world)
+        self._process = process
+        self._line = process.lines["rabbitmq"]
+        self._bite: Evidence | None = None
+        self._bitten: Waiters = []
+
+    def await_bite(self, timeout_s: float) -> Evidence:
+        """Block the calling fiber until the traffic came.
+
+        Raises:
+            FaultDidNotBite: it has not, in time.
+        """
+        scheduler = self._world.scheduler
+        until_ns = scheduler.now_ns + ns(timeout_s)
+        while self._bite is None and scheduler.now_ns < until_ns:
+            scheduler.wait(self._bitten, until_ns - scheduler.now_ns)
+        if self._bite is None:
+            raise FaultDidNotBite(self._fault.name, self.target, "the traffic that it waits for has not come")
+        return self._bite
+
+    def _obstacle(self) -> str:
+        return "" if self._process.is_alive() else "its process is dead"
+
+    def _strike(self) -> None:
+        self._line.watchers.append(self._watch)
+
+    def _lift(self) -> None:
+        self._line.watchers.remove(self._watch)
+
+    def _words(self) -> str:
+        return self._bite.words if self._bite is not None else ""
+
+    def _bites(self, words: str, bodies: Sequence[bytes]) -> None:
+        messages = tuple(Message(body.decode(errors="replace")) for body in bodies)
+        self._bite = Evidence(words, messages, self._world.now_ns)
+        self._world.scheduler.wake(self._bitten)
+
+    @abstractmethod
+    def _watch(self, operation: str, payload: Sequence[Any]) -> bool:
+        """A watcher of the line."""
+
+
+def process_of(world: World, name: str) -> SimulatedProcess:
+    """The process of that name, or else the first that has that role.
+
+    Raises:
+        ChaosError: there is none.
+    """
+    found = world.processes.get(name) or next((one for one in world.processes.values() if one.plan.role == name), None)
+    if found is None:
+        raise ChaosError(f"no process here is, or plays, {name!r}")
+    return found

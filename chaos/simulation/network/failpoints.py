@@ -1,0 +1,39 @@
+"""Faults of a single call of a single fiber, as frozen data: the finest aim that a fault can have."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Side = Literal["before", "after"]
+"""Before the request took effect, or after it did and before its answer came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """The calling process is killed."""
+
+    side: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """The calling process is paused."""
+
+    side: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The connection breaks: before, the request is lost; after, its answer. Noticed after `noticed_s`, or at the time-out."""
+
+    side: Side
+    noticed_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """The database undoes the statement (1205, a lock time-out) or the transaction (1213, a deadlock's victim) instead."""
+
+    code: int
+
+
+CallFault = Kill | Pause | Cut | Undo

@@ -1,0 +1,17 @@
+"""The runtime: what every loop receives first."""
+
+from dataclasses import dataclass
+
+from reference_impl.extensions import Observer
+from reference_impl.ports import Clock, Entropy, Shutdown
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Name, time, randomness, shutdown request and observer of one process."""
+
+    name: str
+    clock: Clock
+    entropy: Entropy
+    shutdown: Shutdown
+    observer: Observer

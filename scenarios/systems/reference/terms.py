@@ -1,0 +1,93 @@
+"""The terms of the reference in the lab: its settings there, and the claims, policy, pace and reservations that follow from settings."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from reference_impl.settings import Settings
+from scenarios.contract.system import Pace
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.policy import Policy
+
+INSIDE = f"{__package__}.inside"
+
+BUDGET_S = 20.0
+"""How long the system may take to recover after the last fault."""
+
+# Small enough for a scenario of seconds; each duration keeps its margin (reference_impl.settings).
+LAB = Settings(
+    handlers=f"{INSIDE}:handle",
+    leader_jobs=f"{INSIDE}:leader_jobs",
+    observer=f"{INSIDE}:observer",
+    worker_slots=2,
+    lease_s=2.0,
+    heartbeat_s=0.4,
+    attempts_max=4,
+    delay_min_s=0.2,
+    delay_max_s=2.0,
+    relay_idle_s=0.02,
+    relay_claim_s=3.0,
+    confirm_timeout_s=2.0,
+    sweep_s=0.25,
+    lock_ttl_s=1.5,
+    undelivered_after_s=5.0,
+    io_timeout_s=2.0,
+    new_tasks_per_minute=1000,
+    drain_s=3.0,
+)
+
+CLAIMS = frozenset(
+    {
+        Guarantee.NO_LOST_TASK,
+        Guarantee.NO_STUCK_TASK,
+        Guarantee.NO_PHANTOM_TASK,
+        Guarantee.EXACTLY_ONE_EFFECT,
+        Guarantee.EFFECT_AT_MOST_ONCE,
+        Guarantee.DUPLICATES_EXPLAINED,
+        Guarantee.LEGAL_TRANSITIONS,
+        Guarantee.DEAD_LETTER_IF_EXHAUSTED,
+        Guarantee.POISON_BOUNDED,
+        Guarantee.SINGLE_HOLDER,
+        Guarantee.FENCED_WRITES,
+        Guarantee.PROGRESS_MONOTONIC,
+        Guarantee.STATUS_TRUTHFUL,
+        Guarantee.OUTBOX_ATOMIC,
+        Guarantee.IDEMPOTENT_SUBMISSION,
+        Guarantee.CANCEL_HONOURED,
+        Guarantee.DEADLINE_HONOURED,
+        Guarantee.RECOVERS_IN_TIME,
+    }
+)
+"""Not claimed: retry_schedule (an outage of the broker delays retries beyond any stated tolerance), and features that do not exist yet."""
+
+RESERVATIONS: Mapping[str, frozenset[Guarantee]] = {"redis_failed_over": frozenset({Guarantee.SINGLE_HOLDER})}
+"""After a failover Redis may have lost a lock, which then has two holders (reference_impl.fast.lock); the fence protects the data."""
+
+
+def policy_of(settings: Settings) -> Policy:
+    """The limits that follow from the settings."""
+    retry = settings.retry_policy
+    return Policy(
+        attempts_max=retry.attempts_max,
+        delays_s=tuple(retry.bounds_s(attempt) for attempt in range(1, retry.attempts_max)),
+        tolerance_s=1.0,
+        budget_s=BUDGET_S,
+    )
+
+
+def pace_of(settings: Settings) -> Pace:
+    """The pace that follows from the settings.
+
+    Longest pause: a lease expires, then its message is not delivered and the task is enqueued again; a few sweeps later nothing is pending.
+    """
+    undelivered_s = settings.undelivered_after_s if has_safety_net(settings) else 0.0
+    return Pace(quiet_s=settings.lease_s + undelivered_s + 2.0, lease_s=settings.lease_s, lock_s=settings.lock_ttl_s)
+
+
+def has_safety_net(settings: Settings) -> bool:
+    """Whether undelivered tasks are enqueued again within the recovery budget."""
+    return settings.undelivered_after_s <= BUDGET_S
+
+
+def replace_settings(settings: Settings, **changes: Any) -> Settings:
+    """A copy of the settings with some of them changed."""
+    return Settings(**{**{name: getattr(settings, name) for name in settings.__struct_fields__}, **changes})

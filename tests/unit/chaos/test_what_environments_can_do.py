@@ -1,0 +1,140 @@
+"""Which faults each environment can do, and the sentence with which it refuses the others: before it is entered."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos import binaries
+from chaos.environments.catalogue import ENVIRONMENTS, environment_class, environments_with
+from chaos.environments.containers import ContainersEnvironment
+from chaos.environments.embedded import EmbeddedEnvironment
+from chaos.environments.external import ExternalEnvironment
+from chaos.environments.local import LocalEnvironment
+from chaos.environments.simulated import SimulatedEnvironment
+from chaos.errors import ChaosError
+from chaos.faults import (
+    FAULTS,
+    DegradeNetwork,
+    FailOverRedis,
+    Fault,
+    KillProcess,
+    KillService,
+    PauseProcess,
+    SwallowAck,
+    WithholdConfirm,
+)
+from chaos.injectors.injector import injector_of
+
+FAULTS_TO_DO: tuple[Fault, ...] = (
+    KillProcess("worker-1"),
+    PauseProcess("worker-1"),
+    KillService("rabbitmq"),
+    FailOverRedis(),
+    SwallowAck("worker-1", 1),
+    WithholdConfirm("relay-1", 1),
+    DegradeNetwork("worker-1", "mysql", "delay", 5.0),
+    DegradeNetwork("worker-1", "redis", "delay", 5.0),
+)
+NO_SERVICES = "the environment 'embedded' cannot do {}: it has no services to which a process could be linked"
+NO_OWN = "the environment '{}' cannot do {}: it runs no service that it could kill (possible in: {})"
+
+
+@pytest.fixture(autouse=True)
+def toxiproxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binaries, "find", lambda name: Path("/bin/true"))
+
+
+def external() -> ExternalEnvironment:
+    return ExternalEnvironment(
+        mysql_url="mysql://root@127.0.0.1", redis_url="redis://127.0.0.1", rabbitmq_url="amqp://127.0.0.1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "refused"),
+    [
+        (
+            EmbeddedEnvironment(),
+            {
+                "service_killed": NO_OWN.format("embedded", "service_killed", "local, containers"),
+                "redis_failed_over": NO_OWN.format("embedded", "redis_failed_over", "local"),
+                **{
+                    name: NO_SERVICES.format(name) + " (possible in: local, containers, external)"
+                    for name in ("ack_swallowed", "confirm_withheld", "network_degraded")
+                },
+            },
+        ),
+        (
+            LocalEnvironment(),
+            {
+                "network_degraded to redis": "the environment 'local' cannot do network_degraded: its Redis is reached by "
+                "Sentinels, and the address that they give leads past any proxy (possible in: containers, external)"
+            },
+        ),
+        (
+            ContainersEnvironment(),
+            {
+                "redis_failed_over": "the environment 'containers' cannot do redis_failed_over: its Redis has no replica and "
+                "no Sentinels (possible in: local)"
+            },
+        ),
+        (
+            external(),
+            {
+                "service_killed": NO_OWN.format("external", "service_killed", "local, containers"),
+                "redis_failed_over": NO_OWN.format("external", "redis_failed_over", "local"),
+            },
+        ),
+        (SimulatedEnvironment(), {}),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_an_environment_says_why_it_cannot_do_a_fault(environment: Any, refused: dict[str, str]) -> None:
+    said = {}
+    for fault in FAULTS_TO_DO:
+        if why := environment.can(fault):
+            to_redis = isinstance(fault, DegradeNetwork) and fault.service == "redis" and environment.offers
+            said[fault.name + (" to redis" if to_redis else "")] = why
+
+    assert said == refused
+
+
+def test_a_fault_on_a_service_that_was_not_asked_for_is_refused() -> None:
+    assert LocalEnvironment(["redis"]).can(KillService("mysql")) == (
+        "the environment 'local' cannot do service_killed: it has no service 'mysql'; it has redis"
+    )
+
+
+def test_a_program_that_is_missing_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binaries, "find", lambda name: None)
+
+    why = LocalEnvironment().can(DegradeNetwork("worker-1", "mysql", "delay", 5.0))
+
+    assert why == (
+        "the environment 'local' cannot do network_degraded: no toxiproxy-server on this machine; to get it: "
+        + binaries.TOXIPROXY
+    )
+
+
+def test_a_value_that_makes_no_sense_is_refused_in_every_environment() -> None:
+    why = {environment.can(SwallowAck("worker-1", 0)) for environment in (LocalEnvironment(), SimulatedEnvironment())}
+
+    assert why == {"ack_swallowed counts from 1, not from 0"}
+
+
+@pytest.mark.parametrize("name", sorted(FAULTS))
+def test_every_fault_can_be_done_somewhere(name: str) -> None:
+    fault = next(fault for fault in FAULTS_TO_DO if fault.name == name)
+
+    assert list(environments_with(injector_of(fault)))
+
+
+@pytest.mark.parametrize("name", sorted(ENVIRONMENTS))
+def test_the_catalogue_leads_to_the_environment_of_that_name(name: str) -> None:
+    assert environment_class(name).name == name
+
+
+def test_a_url_of_an_unknown_service_is_refused() -> None:
+    with pytest.raises(ChaosError, match="no service has the URL kafka_url; there are mysql, redis, rabbitmq"):
+        ExternalEnvironment(kafka_url="kafka://127.0.0.1")
