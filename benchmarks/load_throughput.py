@@ -13,9 +13,9 @@ from loadtests.arrivals import LoadPlan
 from loadtests.figures import is_as_planned
 from scenarios.lookup import find_system
 from scenarios.record.run_facts import LoadFigures, Percentiles
-from tasklab.commands.load import run_load
-from tasklab.commands.output import Progress
-from tasklab.commands.worlds import EnvironmentName, make_environment
+from tasklab.presentation.terminal import Progress
+from tasklab.running.environments import EnvironmentName, make_environment
+from tasklab.running.experiments import run_load
 
 BACKLOG_MAX_S = 1.0
 """A rate is sustained if the open tasks at the end of the load are at most the submissions of this time."""

@@ -14,7 +14,7 @@ from scenarios.judging.guarantees import Guarantee
 SYSTEMS_GROUP = "tasklab.systems"
 SYSTEM_MEMBERS = ("name", "claims", "needs", "processes", "client")
 MUTANTS = "scenarios.systems.mutants"
-"""The package of the mutants, one system per module. Given by name, as an entry point would: this module imports no system."""
+"""The package of the mutants, one system per module, by the name that tokens use: this module imports no system."""
 CONTROL = "control"
 """The module of `MUTANTS` without a planted defect; found by its address only."""
 _MOVED = {
@@ -53,7 +53,7 @@ def system_names() -> list[str]:
 
 def mutant_names() -> list[str]:
     """Every mutant of the reference, sorted. A mutant is the attribute `system` of a module of `MUTANTS`, and has the module's name."""
-    package = importlib.util.find_spec(MUTANTS)
+    package = importlib.util.find_spec(address_of(MUTANTS))
     assert package is not None, "the lab comes with its mutants"
     modules = [module.name for module in pkgutil.iter_modules(package.submodule_search_locations)]
     return sorted(name for name in modules if name != CONTROL and not name.startswith("_"))
@@ -70,7 +70,7 @@ def find_system(name: str) -> System:
         return _system_at(_MOVED.get(name, name))
     for point in importlib.metadata.entry_points(group=SYSTEMS_GROUP):
         if point.name == name:
-            return _with_known_claims(point.load())
+            return _with_known_claims(_load_installed(point))
     if name not in mutant_names():
         raise UnknownName("system", name, [*system_names(), *mutant_names()])
     return _system_at(f"{MUTANTS}.{name}:system")
@@ -95,6 +95,22 @@ def _with_known_claims(system: System) -> System:
     return system
 
 
+def _load_installed(point: importlib.metadata.EntryPoint) -> System:
+    try:
+        system: System = point.load()
+    except (Exception, SystemExit) as error:
+        raise WrongUsage(f"the installed system {point.name!r} ({point.value}) does not load: {error!r}") from error
+    return system
+
+
+def address_of(module_name: str) -> str:
+    """Where a module is: tokens and run.json name the lab's systems `scenarios.systems.…`; a wheel puts them elsewhere."""
+    ours = module_name.removeprefix("scenarios.systems.")
+    home = f"{__package__}.systems"
+    is_ours = ours != module_name and importlib.util.find_spec(f"{home}.{ours.partition('.')[0]}") is not None
+    return f"{home}.{ours}" if is_ours else module_name
+
+
 def _load(address: str) -> object:
     """The object at `package.module:attribute`.
 
@@ -103,10 +119,10 @@ def _load(address: str) -> object:
     """
     module_name, _, attribute = address.partition(":")
     try:
-        module = importlib.import_module(module_name)
+        module = importlib.import_module(address_of(module_name))
     except ImportError as error:
         raise WrongUsage(f"{address}: {error}; is it installed, or on PYTHONPATH?") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script without `if __name__ == "__main__"` may end the process
         raise WrongUsage(f"{address}: importing the module fails: {error!r}") from error
     if not hasattr(module, attribute):
         public = [name for name in vars(module) if not name.startswith("_")]

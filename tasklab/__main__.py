@@ -1,75 +1,14 @@
-"""The command line: `tasklab`, or `python -m tasklab`. Commands are in `commands/`, one a file."""
+"""The program: `tasklab`, or `python -m tasklab`. It puts the module path in order before it imports anything else."""
 
-import signal
-import sys
-import traceback
-from pathlib import Path
-
-import typer
-
-from tasklab import __version__
-from tasklab.commands.check import check
-from tasklab.commands.demo import demo
-from tasklab.commands.doctor import doctor
-from tasklab.commands.list_names import list_names
-from tasklab.commands.load import load
-from tasklab.commands.mutants import mutants
-from tasklab.commands.output import EXIT_UNKNOWN
-from tasklab.commands.replay import replay
-from tasklab.commands.report import report
-from tasklab.commands.run import run
-from tasklab.commands.simulate import simulate
-
-EPILOG = """Exit codes: 0 all claimed promises held · 1 a promise is broken · 2 wrong usage · 3 unknown: the lab could not tell
-(a service did not start, a fault did not bite or heal, too little work, a malformed history)."""
-
-app = typer.Typer(
-    name="tasklab",
-    help="A reliability test lab for asynchronous task systems: it runs yours in a world it controls, breaks that world on "
-    "purpose, records what every task went through, and judges the record.",
-    epilog=EPILOG,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command(epilog=EPILOG)(run)
-app.command(epilog=EPILOG)(simulate)
-app.command(epilog=EPILOG)(replay)
-app.command()(mutants)
-app.command(epilog=EPILOG)(load)
-app.command()(demo)
-app.command("list")(list_names)
-app.command(epilog=EPILOG)(check)
-app.command()(report)
-app.command()(doctor)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"tasklab {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
-) -> None:
-    """Options before any command."""
+from tasklab.module_path import keep_user_out
 
 
 def main() -> None:
     """Run the command line; ends the process."""
-    # SIGTERM as Ctrl-C: whoever ends the lab politely gets everything cleaned up.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # As with `python -m`: package.module:attribute also finds what lies in this directory.
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        app()
-    except Exception:  # noqa: BLE001 — the outermost edge: exit code 1 would say that a promise is broken
-        traceback.print_exc()
-        print("tasklab: unknown: the lab itself is at fault; the lines above say where", file=sys.stderr)
-        sys.exit(EXIT_UNKNOWN)
+    keep_user_out()
+    from tasklab.command_line import run_command_line
+
+    run_command_line()
 
 
 if __name__ == "__main__":

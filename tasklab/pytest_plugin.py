@@ -1,6 +1,7 @@
-"""The lab in pytest: the fixture `tasklab_run`, and the options of `pytest --pyargs scenarios.suite`.
+"""The lab in pytest: the fixture `tasklab_run`, and the options of `pytest --pyargs tasklab.suite`.
 
-Thin: every run is a process of its own, `tasklab run … --json`, so that nothing of the lab lives in the process that pytest is.
+Every run is a process of its own, `tasklab run … --json`. Nothing of the lab lives in the process of pytest, where the user's
+modules may have the same names.
 """
 
 import json
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +17,18 @@ from typing import Any
 
 import pytest
 
-SUITE = "scenarios.suite"
+SUITE = "tasklab.suite"
+OLD_SUITE = "scenarios.suite"
+"""Its address before; in a wheel that name is free for the user."""
 SHORT_NAMES = ("--system", "--environment", "--seeds", "--out")
-"""Of the options, where the suite is what is run; anywhere else they may be somebody else's."""
+"""Options that need no prefix when the suite runs; otherwise they may belong to another plug-in."""
 LAB_CLEANS_UP_WITHIN_S = 30.0
+IS_CLONE = not Path(__file__).with_name("_lab").exists()
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run that is over. `exit_code`: 0 held, 1 broken, 3 unknown; `verdicts` and `account` as in verdicts.json."""
+    """A finished run. `exit_code`: 0 held, 1 broken, 3 unknown; `verdicts` and `account` as in verdicts.json."""
 
     scenario: str
     system: str
@@ -39,16 +44,16 @@ class Run:
 
     @property
     def is_applicable(self) -> bool:
-        """Whether the scenario had something to strike; else `why` tells what it missed."""
+        """Whether the scenario had something to strike; if not, `why` is the reason."""
         return self.directory is not None
 
     @property
     def repeat(self) -> str:
-        """The line that repeats it."""
+        """The command that repeats it."""
         return " ".join(["tasklab", *_arguments(self.scenario, self.system, self.environment, self.seed)])
 
     def explain(self) -> str:
-        """What a person reads when it did not hold."""
+        """The message of the failed test."""
         bad = {name: one for name, one in self.verdicts.items() if one["verdict"] != "held"}
         lines = [f"{self.scenario} × {self.system}: {'broken' if self.exit_code == 1 else 'unknown'}"]
         lines += [f"  {name} is {one['verdict']}: {one['reason']}" for name, one in bad.items()]
@@ -60,10 +65,8 @@ TasklabRun = Callable[..., Run]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options; with `--pyargs scenarios.suite` also without their prefix."""
-    group = parser.getgroup(
-        "tasklab", "runs of tasklab (with --pyargs scenarios.suite also without the prefix tasklab-)"
-    )
+    """The options; with `--pyargs tasklab.suite` also without their prefix."""
+    group = parser.getgroup("tasklab", "runs of tasklab (with --pyargs tasklab.suite also without the prefix tasklab-)")
     group.addoption(
         "--tasklab-system",
         metavar="S",
@@ -81,8 +84,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Give the suite's options their full names."""
-    if SUITE in early_config.known_args_namespace.file_or_dir:
+    """Give the suite's options their full names, and the suite its present address."""
+    chosen = early_config.known_args_namespace.file_or_dir
+    is_old = OLD_SUITE in chosen and IS_CLONE
+    if is_old:
+        warnings.warn(f"{OLD_SUITE} is an old address; use: pytest --pyargs {SUITE}", DeprecationWarning, stacklevel=1)
+        args[:] = [SUITE if argument == OLD_SUITE else argument for argument in args]
+    if is_old or SUITE in chosen:
         args[:] = [_full_name(argument) for argument in args]
 
 
@@ -106,7 +114,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def tasklab_out(pytestconfig: pytest.Config) -> Path:
-    """Where the runs of this session are kept."""
+    """The directory that holds the runs of this session."""
     if pytestconfig.getoption("tasklab_out"):
         return Path(pytestconfig.getoption("tasklab_out"))
     runs = Path("runs")
@@ -118,8 +126,8 @@ def tasklab_out(pytestconfig: pytest.Config) -> Path:
 def tasklab_run(pytestconfig: pytest.Config, tasklab_out: Path, request: pytest.FixtureRequest) -> TasklabRun:
     """`tasklab_run(scenario, system=…, environment=…, seed=…)`: runs it; the test fails unless every claimed promise held.
 
-    What is not said comes from the options. A scenario that has nothing to strike in that system skips the test. With
-    `check=False` neither happens, and what was found is in the `Run` that is returned.
+    What is not stated comes from the options. A scenario that has nothing to strike in that system skips the test. With
+    `check=False` the test neither fails nor is skipped: it looks at the `Run` that is returned.
     """
 
     def run(
@@ -160,7 +168,7 @@ def _arguments(scenario: str, system: str, environment: str, seed: int) -> list[
 
 def _run(scenario: str, system: str, environment: str, seed: int, *, out: Path) -> Run:
     arguments = _arguments(scenario, system, environment, seed)
-    code, printed = _lab([*arguments, "--out", str(out), "--json"])
+    code, printed = run_lab([*arguments, "--out", str(out), "--json"])
     if not printed:
         pytest.fail(
             f"tasklab {' '.join(arguments)}: ended with exit code {code}; why is on standard error", pytrace=False
@@ -181,9 +189,9 @@ def _run(scenario: str, system: str, environment: str, seed: int, *, out: Path) 
     )
 
 
-def _lab(arguments: Sequence[str]) -> tuple[int, str]:
-    """Exit code and standard output of the lab; if pytest is interrupted, the lab is too, once, and given time to clean up."""
-    argv = [sys.executable, "-m", "tasklab", *arguments]
+def run_lab(arguments: Sequence[str]) -> tuple[int, str]:
+    """Exit code and standard output of `tasklab ARGUMENTS`. If pytest is interrupted, so is the lab, once, with time to clean up."""
+    argv = [sys.executable, "-P", "-m", "tasklab", *arguments]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, process_group=0) as process:
         try:
             printed, _ = process.communicate()

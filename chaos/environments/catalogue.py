@@ -7,11 +7,11 @@ from typing import Any
 from chaos.injectors.injector import Capability, Injector
 
 ENVIRONMENTS: Mapping[str, str] = {
-    "embedded": "chaos.environments.embedded:EmbeddedEnvironment",
-    "local": "chaos.environments.local:LocalEnvironment",
-    "containers": "chaos.environments.containers:ContainersEnvironment",
-    "external": "chaos.environments.external:ExternalEnvironment",
-    "simulated": "chaos.environments.simulated:SimulatedEnvironment",
+    "embedded": f"{__package__}.embedded:EmbeddedEnvironment",
+    "local": f"{__package__}.local:LocalEnvironment",
+    "containers": f"{__package__}.containers:ContainersEnvironment",
+    "external": f"{__package__}.external:ExternalEnvironment",
+    "simulated": f"{__package__}.simulated:SimulatedEnvironment",
 }
 """Name to module and class: imported only when it is needed, because each brings drivers of its own."""
 

@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from scenarios.judging.policy import NO_POLICY, Policy, policy_from
 from scenarios.judging.unremarkable import NONE, Ordinary
 from scenarios.record.history import History, Recorded
 from scenarios.stored.reading import DAMAGED, Document, is_for_the_sieve, is_lines, read_files, read_foreign, reading_of
-from scenarios.stored.rundir import RUN_FILE, RunDirectory
+from scenarios.stored.rundir import RUN_FILE, VERDICTS_FILE, RunDirectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class Judged:
     judgement: Judgement
     policy: Policy
     ordinary: Ordinary = NONE
+    not_written: str = ""
+    """Why verdicts.json of the run could not be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def no_doubt(history: History) -> list[str]:
 
 
 def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
-    """Judge a run directory (and write its verdicts.json) or a history file.
+    """Judge a run directory (and write its verdicts.json, if it can be written) or a history file.
 
     Raises:
         NothingToJudge: neither a run nor a file that can be read.
@@ -63,7 +65,14 @@ def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
         MalformedPolicy: the stated policy is none.
     """
     if path.is_dir():
-        return _judge_run(RunDirectory(path), question)
+        directory = RunDirectory(path)
+        judged = _judge_run(directory, question)
+        try:
+            directory.write_verdicts(judged.judgement.to_record())
+        except OSError as error:
+            why = f"{path / VERDICTS_FILE} cannot be written: {error.strerror or error}"
+            return replace(judged, not_written=why)
+        return judged
     if path.exists() and not path.is_file():
         raise NothingToJudge(f"{path} is neither a directory nor a regular file")
     try:
@@ -78,8 +87,14 @@ def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
 
 
 def judge_run(directory: RunDirectory) -> Judgement:
-    """Judge a stored run by what it says of itself, and write its verdicts.json; raises as `judge_path` does."""
-    return _judge_run(directory, AS_STATED).judgement
+    """Judge a stored run by what it says of itself, and write its verdicts.json; raises as `judge_path` does.
+
+    Raises:
+        OSError: verdicts.json cannot be written.
+    """
+    judgement = _judge_run(directory, AS_STATED).judgement
+    directory.write_verdicts(judgement.to_record())
+    return judgement
 
 
 def _judge_run(directory: RunDirectory, question: Question) -> Judged:
@@ -101,11 +116,8 @@ def _judge_run(directory: RunDirectory, question: Question) -> Judged:
         return [] if problems else doubts_of_run(facts, history, directory.history_sizes())
 
     if is_for_the_sieve(files):
-        judged = _judge_large(directory.path, files, stated, stated.policy, problems, doubt)
-    else:
-        judged = _judge(directory.path, directory.read_history(), stated.claims, stated.policy, problems, doubt=doubt)
-    directory.write_verdicts(judged.judgement.to_record())
-    return judged
+        return _judge_large(directory.path, files, stated, stated.policy, problems, doubt)
+    return _judge(directory.path, directory.read_history(), stated.claims, stated.policy, problems, doubt=doubt)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from reference_impl.settings import Settings
 from scenarios.contract.system import Handlers
 from scenarios.errors import UnknownName
 from scenarios.judging.guarantees import Guarantee
-from scenarios.lookup import CONTROL, MUTANTS, find_system, mutant_names
+from scenarios.lookup import CONTROL, MUTANTS, address_of, find_system, mutant_names
 from scenarios.systems.reference.plugin import Reference
 from scenarios.systems.reference.terms import LAB, replace_settings
 
@@ -52,7 +52,7 @@ class Mutant(Reference):
         return ReferenceSimulation(settings=settings, patch=self.patch)
 
     def _patched(self, spec: ProcessSpec) -> ProcessSpec:
-        return replace(spec, argv=[sys.executable, "-m", MUTANTS, self.name, spec.role])
+        return replace(spec, argv=[sys.executable, "-P", "-m", address_of(MUTANTS), self.name, spec.role])
 
 
 def find_mutant(name: str) -> Mutant:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, explained, harmless, print_json
+from tasklab.ending import EXIT_BROKEN, EXIT_HELD, explained, warn
+from tasklab.presentation.terminal import harmless, print_json
 
 if TYPE_CHECKING:
     from scenarios.judging.guarantees import Guarantee
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class HistoryFormat(enum.StrEnum):
-    """How a history is written."""
+    """The format of a history."""
 
     TASKLAB = "tasklab"
     JEPSEN = "jepsen"
@@ -29,19 +30,19 @@ def check(
         Path,
         typer.Argument(
             metavar="FILE|RUNDIR",
-            help="A run directory, or one that holds runs, or a history: JSON lines or one document; gzip too.",
+            help="A run directory, or a directory of runs, or a history: JSON lines or one document, also gzipped.",
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="The whole judgement as JSON.")] = False,
     claims: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="Judge these promises as claimed, whatever the run or file claims."),
+        typer.Option(metavar="A,B", help="Judge these promises as claimed, instead of the claims of the run or file."),
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A JSON file with the limits to hold the system to.")
+        Path | None, typer.Option(metavar="FILE", help="A JSON file with the limits that the system must keep.")
     ] = None,
     witness: Annotated[
-        str | None, typer.Option(metavar="TASK", help="Tell the journey of this task, resource or user instead.")
+        str | None, typer.Option(metavar="TASK", help="Print the journey of this task, resource or user instead.")
     ] = None,
     history_format: Annotated[
         HistoryFormat, typer.Option("--format", help="`jepsen`: operations of an old Jepsen run, in JSON or EDN.")
@@ -50,8 +51,9 @@ def check(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Judge by this instead: lock, status (linearizability of leases, of status reads). With --format jepsen: register, "
-            "cas-register, mutex (linearizability), total-queue, queue, set, set-full, unique-ids; else what the operations call for.",
+            help="Judge by this model instead: lock, status (linearizability of leases, of status reads). With --format jepsen: register, "
+            "cas-register, mutex (linearizability), total-queue, queue, set, set-full, unique-ids; if not stated, the model that "
+            "fits the operations.",
         ),
     ] = None,
     time_limit_s: Annotated[
@@ -60,18 +62,18 @@ def check(
             "--time-limit",
             metavar="SECONDS",
             min=0,
-            help=f"With --model: after which linearizability is unknown; {TIME_LIMIT_S:g} where not stated.",
+            help=f"With --model: linearizability is unknown after this time; {TIME_LIMIT_S:g} if not stated.",
         ),
     ] = None,
     cases: Annotated[
-        bool, typer.Option("--cases", help="FILE holds judged cases: print those that come out otherwise.")
+        bool, typer.Option("--cases", help="FILE holds judged cases: print the cases whose verdicts differ.")
     ] = False,
 ) -> None:
-    """Judge a history with the judges of today: every promise, the account, every repeat by its cause.
+    """Judge a history by the present rules: every promise, the account, every repeat by its cause.
 
-    A run directory is judged by what its system claims, and its verdicts.json is written again; of a directory that holds several,
-    every run is, and has a row (--json: a list of `runs`). A history that claims nothing is judged on the promises that it puts to
-    the test. Exit code 0: all claimed promises held (--cases: no difference); 1: one is broken
+    A run directory is judged by the claims of its system, and its verdicts.json is written again, if it can be. In a directory of
+    several runs each is judged and has a row (--json: a list of `runs`). A history without claims is judged on the promises that it
+    puts to the test. Exit code 0: all claimed promises held (--cases: no difference); 1: one is broken
     (a case differs); 2: wrong usage; 3: unknown.
     """
     stated = {
@@ -99,7 +101,7 @@ def check(
 
 
 def _refuse(chosen: str, stated: Mapping[str, object], *, allowed: Collection[str] = ()) -> None:
-    """Raise where an option was stated that would have no effect on what was chosen."""
+    """Raise if an option was stated that has no effect together with the chosen one."""
     from scenarios.errors import WrongUsage
 
     idle = [name for name, value in stated.items() if value is not None and name not in allowed]
@@ -114,13 +116,15 @@ def _check(
     path: Path, claims: "frozenset[Guarantee] | None", policy: "Policy | None", witness: str | None, as_json: bool
 ) -> int:
     from scenarios.stored.judge import Question, judge_path
-    from tasklab.commands.check_runs import check_runs
-    from tasklab.commands.check_words import print_journey, print_judged
+    from tasklab.checking.runs import check_runs
+    from tasklab.presentation.judgement import print_journey, print_judged
 
     runs = _runs_at(path)
     if len(runs) > 1 and witness is None:
         return check_runs(runs, Question(claims, policy), as_json=as_json)
     judged = judge_path(_the_only(runs, path), Question(claims, policy, () if witness is None else (witness,)))
+    if judged.not_written:
+        warn(f"{judged.not_written}; the verdicts are printed all the same")
     if witness is not None:
         print_journey(judged, witness, as_json=as_json)
     elif as_json:
@@ -131,7 +135,7 @@ def _check(
 
 
 def _runs_at(path: Path) -> tuple[Path, ...]:
-    """The runs in a directory that is none itself; else the path as it stands."""
+    """The runs in a directory that is not itself a run; otherwise the path alone."""
     from reports.reading import find_runs
     from scenarios.stored.rundir import RUN_FILE
 
@@ -151,7 +155,7 @@ def _check_objects(path: Path, model: str, time_limit_s: float, as_json: bool) -
     from scenarios.errors import NothingToJudge
     from scenarios.judging.linearizability.objects import OBJECTS
     from scenarios.stored.judge import judge_path
-    from tasklab.commands.check_objects import check_objects
+    from tasklab.checking.objects import check_objects
 
     if model not in OBJECTS:
         raise NothingToJudge(f"there is no model {model!r} of a history of tasks; there are {' and '.join(OBJECTS)}")
@@ -159,7 +163,7 @@ def _check_objects(path: Path, model: str, time_limit_s: float, as_json: bool) -
 
 
 def _check_jepsen(path: Path, model: str | None, time_limit_s: float, as_json: bool) -> int:
-    from tasklab.commands.check_jepsen import check_jepsen
+    from tasklab.checking.jepsen import check_jepsen
 
     return check_jepsen(path, model=model, time_limit_s=time_limit_s, as_json=as_json)
 
@@ -172,7 +176,7 @@ def _claims(names: str | None) -> "frozenset[Guarantee] | None":
         return None
     stated = claims_from(name.strip() for name in names.split(",") if name.strip())
     if not stated:
-        raise WrongUsage("--claims names no promise; `tasklab list guarantees` tells them")
+        raise WrongUsage("--claims names no promise; `tasklab list guarantees` lists them")
     return stated
 
 
@@ -194,7 +198,7 @@ def _check_cases(file: Path, history_format: HistoryFormat, as_json: bool) -> in
     import msgspec
 
     from scenarios.stored.judge import differences, read_cases
-    from tasklab.commands.check_jepsen import check_jepsen_cases
+    from tasklab.checking.jepsen import check_jepsen_cases
 
     if history_format is HistoryFormat.JEPSEN:
         return check_jepsen_cases(file, as_json=as_json)

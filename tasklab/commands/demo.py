@@ -1,24 +1,20 @@
-"""`tasklab demo`: the main job on this machine, as far as it goes without installing anything; ends in a table and a report."""
+"""`tasklab demo`: the lab at work on this machine, with the programs that are installed; ends in a table and a report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.demo_simulated import WORLDS, open_with_simulator, print_opening
-from tasklab.commands.output import (
-    EXIT_BROKEN,
-    EXIT_HELD,
-    EXIT_UNKNOWN,
-    STYLE_OF_EXIT,
-    Progress,
-    console,
-    explained,
-    worst,
-)
-from tasklab.commands.places import place_for_runs
-from tasklab.commands.run import SEED_MAX, JudgedRun, print_runs_json, run_one, say_started
-from tasklab.commands.worlds import EnvironmentName, make_environment
+from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, explained, worst
+from tasklab.presentation.campaign_line import shown
+from tasklab.presentation.opening import print_opening
+from tasklab.presentation.runs import print_runs_json, say_started
+from tasklab.presentation.terminal import STYLE_OF_EXIT, Progress, console
+from tasklab.running.environments import EnvironmentName, make_environment
+from tasklab.running.experiments import run_in_environment
+from tasklab.running.judged_run import SEED_MAX, JudgedRun, exit_code_of_runs
+from tasklab.running.opening import WORLDS, open_with_simulator
+from tasklab.running.places import place_for_runs
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -31,18 +27,17 @@ WORDS = {EXIT_HELD: "held", EXIT_BROKEN: "BROKEN", EXIT_UNKNOWN: "unknown"}
 
 
 def demo(
-    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Decides everything that is left to chance.")] = 7,
+    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Decides everything random.")] = 7,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Holds the run directories. Default: runs/DATE-TIME.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False,
 ) -> None:
-    """Break the reference system and the naive design in every way of the catalogue, and set them side by side.
+    """Break the reference system and the naive design by every scenario of the catalogue, and show them side by side.
 
     First in the simulator: thousands of worlds of the healthy reference, and a planted defect that is found and told as a story. Then
-    on the embedded default, which needs no server and no root; then, where MariaDB or MySQL, Redis, RabbitMQ and Toxiproxy are
-    found, on real services that the lab starts for itself. Exit code 0 when the reference held everywhere: that the naive
-    design breaks is the point.
+    embedded, without any server or root; then, if MariaDB or MySQL, Redis, RabbitMQ and Toxiproxy are installed, on real services
+    that the lab starts for itself. Exit code 0 if the reference held everywhere: the naive design is meant to break.
     """
     with explained():
         from chaos.binaries import inventory
@@ -52,7 +47,7 @@ def demo(
         place = place_for_runs(out)
         missing = [found.program.name for found in inventory() if found.path is None and found.program.service]
         say(_what_comes(0 if missing else len(SYSTEMS) * len(scenario_names())))
-        opening = open_with_simulator(seed, say)
+        opening = open_with_simulator(seed, say, shown)
         if not as_json:
             print_opening(opening)
         say("embedded: one process on SQLite, really killed with kill -9 and started again")
@@ -66,11 +61,13 @@ def demo(
         print_runs_json(judged, simulated=opening.to_json())
     else:
         _print(judged, report, missing)
-    raise typer.Exit(worst((opening.exit_code, *(one.exit_code for one in judged if one.system == "reference"))))
+    raise typer.Exit(
+        worst((opening.exit_code, exit_code_of_runs([one for one in judged if one.name.system == "reference"])))
+    )
 
 
 def _what_comes(local: int) -> str:
-    """What will be run, and about how long it takes on two cores."""
+    """The runs to come, and about how long they take on two cores."""
     real = f"{local} runs on real services (two minutes)" if local else "nothing on real services"
     return f"what comes: {WORLDS} simulated worlds, {len(EMBEDDED_SCENARIOS)} runs embedded (together half a minute), {real}"
 
@@ -88,7 +85,9 @@ def _run_all(
     with make_environment(environment, systems[0]) as world:
         say_started(world, say)
         return [
-            run_one(find_scenario(name), name, system, system.name, world, seed=seed, place=place / world.name, say=say)
+            run_in_environment(
+                find_scenario(name), name, system, system.name, world, seed=seed, place=place / world.name, say=say
+            )
             for name in scenarios
             for system in systems
         ]
@@ -101,7 +100,7 @@ def _report(judged: list[JudgedRun], place: Path) -> Path:
     from scenarios.stored.rundir import REPORT_FILE
 
     ran = [one.directory for one in judged if one.directory is not None]
-    inapplicable = [Inapplicable(one.scenario, one.system, one.why) for one in judged if one.directory is None]
+    inapplicable = [Inapplicable(one.name.scenario, one.name.system, one.why) for one in judged if one.directory is None]
     return write_report(ran, place / REPORT_FILE, inapplicable=inapplicable)
 
 
@@ -112,8 +111,12 @@ def _print(judged: list[JudgedRun], report: Path, missing: list[str]) -> None:
     table = Table(title="verdicts", title_justify="left")
     for heading in ("scenario", "environment", *SYSTEMS):
         table.add_column(heading, overflow="fold")
-    for environment, scenario in dict.fromkeys((one.environment, one.scenario) for one in judged):
-        cells = {one.system: one for one in judged if (one.environment, one.scenario) == (environment, scenario)}
+    for environment, scenario in dict.fromkeys((one.name.environment, one.name.scenario) for one in judged):
+        cells = {
+            one.name.system: one
+            for one in judged
+            if (one.name.environment, one.name.scenario) == (environment, scenario)
+        }
         table.add_row(scenario, environment, *(_cell(cells.get(system)) for system in SYSTEMS))
     terminal = console()
     terminal.print()

@@ -1,4 +1,4 @@
-"""`tasklab doctor`: what is installed, what is missing, and the one command that mends it."""
+"""`tasklab doctor`: installed and missing programs, and the command that installs the missing ones."""
 
 import shutil
 from contextlib import closing
@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_HELD, EXIT_UNKNOWN, console, print_json
+from tasklab.ending import EXIT_HELD, EXIT_UNKNOWN
+from tasklab.presentation.terminal import console, print_json
 
 MEND = "make services"
 OPTIONAL = "docker"
@@ -14,7 +15,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """Show what this machine has of what the lab can use. Exit code 0 when nothing is missing, else 3."""
+    """Show which of the programs that the lab can use this machine has. Exit code 0 if none is missing, else 3."""
     from chaos.binaries import inventory
 
     rows: list[tuple[str, str, str, str]] = [
@@ -55,7 +56,7 @@ def _print(rows: list[tuple[str, str, str, str]], missing: list[str]) -> None:
         )  # last, for a path is as long as it is
     if missing:
         terminal.print(
-            f"\nmissing: {', '.join(missing)}; `{MEND}` brings it (Debian packages with root or sudo, Toxiproxy by go install)"
+            f"\nmissing: {', '.join(missing)}; `{MEND}` installs it (Debian packages with root or sudo, Toxiproxy by go install)"
         )
         terminal.print("without it: `--environment embedded` needs no server at all")
     else:
@@ -68,11 +69,11 @@ def _print_containers(removed: list[str], why_not: str) -> None:
     if why_not:
         console().print(Text(f"without `--environment containers`: {why_not}", style="dim"))
     if removed:
-        console().print(Text(f"removed what killed labs had left: {', '.join(removed)}"))
+        console().print(Text(f"removed containers that killed labs had left: {', '.join(removed)}"))
 
 
 def _docker() -> tuple[tuple[str, str, str, str], list[str], str]:
-    """Its row; the containers of killed labs, which have been removed; and why it cannot be used, or nothing ("")."""
+    """Its row; the removed containers of killed labs; and the reason why it cannot be used ("" if it can)."""
     from chaos.errors import ChaosError
     from chaos.services.docker_engine import connect
 

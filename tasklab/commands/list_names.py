@@ -1,15 +1,16 @@
-"""`tasklab list`: what there is to choose from."""
+"""`tasklab list`: the names that other commands take."""
 
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from tasklab.commands.output import console, print_json
+from tasklab.ending import explained
+from tasklab.presentation.terminal import console, print_json
 
 
 class Kind(StrEnum):
-    """What can be listed."""
+    """A kind of name."""
 
     SCENARIOS = "scenarios"
     SYSTEMS = "systems"
@@ -23,7 +24,8 @@ def list_names(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: a list of {name, says}.")] = False,
 ) -> None:
     """List scenarios, systems, faults, guarantees or mutants, with a sentence each."""
-    entries = _ENTRIES[kind]()
+    with explained():
+        entries = _ENTRIES[kind]()
     if as_json:
         print_json([{"name": name, "says": says} for name, says in entries])
         return

@@ -1,17 +1,23 @@
-"""`tasklab replay`: one simulated world again, exactly as it was, from the line that names it."""
+"""`tasklab replay`: one simulated world again, exactly as it was, from the token that names it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import Progress, explained
-from tasklab.commands.places import place_for_runs
-from tasklab.commands.run import JudgedRun, print_judged, print_runs_json
-from tasklab.commands.story import print_story
+from tasklab.ending import explained
+from tasklab.module_path import let_plugins_in
+from tasklab.presentation.runs import print_judged, print_runs_json
+from tasklab.presentation.story import print_story
+from tasklab.presentation.terminal import Progress
+from tasklab.running.environments import SIMULATED
+from tasklab.running.judged_run import JudgedRun, RunName, judged
+from tasklab.running.places import place_for_runs
 
 if TYPE_CHECKING:
+    from scenarios.record.run_facts import Turn
     from scenarios.simulated.search.token import Token
+    from scenarios.stored.rundir import RunDirectory
 
 
 def replay(
@@ -29,41 +35,43 @@ def replay(
     Example: tasklab replay swarm~reference~17
     """
     with explained():
-        from reports.build import write_report
-        from scenarios.lookup import find_system
-        from scenarios.simulated.directory import write_run
-        from scenarios.simulated.run import simulate
-        from scenarios.simulated.search.explore import explorer_of
-        from scenarios.simulated.search.shrink import broken_promises
-        from scenarios.simulated.search.story import tell
-        from scenarios.stored.judge import judge_run
-        from scenarios.stored.rundir import REPORT_FILE
-
-        wanted = _token(token)
-        place = place_for_runs(out)
-        Progress()(f"tasklab replay {wanted}")
-        explorer = explorer_of(wanted.system)
-        plan = wanted.plan or explorer.series(wanted.series)(wanted.seed)
-        world = simulate(plan, explorer.simulation)
-        broken = broken_promises(world)
-        turns = tell(world, broken[0]) if broken else []
-        system = find_system(wanted.system).name
-        directory = place / f"{plan.scenario}-{system}-{plan.seed}"
-        written = write_run(world, directory, system=system, repeat=f"tasklab replay {wanted}", steps=turns)
-        judgement = judge_run(written)
-        report = write_report([directory], directory / REPORT_FILE)
-    judged = JudgedRun(plan.scenario, system, "simulated", plan.seed, directory, report, judgement)
+        let_plugins_in()
+        named = _token(token)
+        replayed, turns = _replay(named, place_for_runs(out))
     if as_json:
-        print_runs_json([judged])
+        print_runs_json([replayed])
     else:
-        print_judged(judged)
+        print_judged(replayed)
         if turns:
             print_story(turns)
-    raise typer.Exit(judged.exit_code)
+    raise typer.Exit(replayed.exit_code)
+
+
+def _replay(token: "Token", place: Path) -> "tuple[JudgedRun, list[Turn]]":
+    """The run, and the story of the first promise that broke."""
+    from scenarios.lookup import find_system
+    from scenarios.simulated.directory import write_run
+    from scenarios.simulated.run import simulate
+    from scenarios.simulated.search.explore import explorer_of
+    from scenarios.simulated.search.shrink import broken_promises
+    from scenarios.simulated.search.story import tell
+
+    explorer = explorer_of(token.system)
+    plan = token.plan or explorer.series(token.series)(token.seed)
+    world = simulate(plan, explorer.simulation)
+    broken = broken_promises(world)
+    turns = tell(world, broken[0]) if broken else []
+    system = find_system(token.system).name
+    name = RunName(plan.scenario, system, SIMULATED, plan.seed, f"tasklab replay {token}")
+
+    def carry_out(directory: Path) -> "RunDirectory":
+        return write_run(world, directory, system=system, repeat=name.repeat, steps=turns)
+
+    return judged(name, place, carry_out, Progress()), turns
 
 
 def _token(text: str) -> "Token":
-    """The token, or that of a run directory which a simulated run has left."""
+    """The token itself, or the token of the simulated run in this directory."""
     from scenarios.errors import WrongUsage
     from scenarios.simulated.search.token import Token, read_token
     from scenarios.stored.rundir import RUN_FILE, RunDirectory
@@ -73,7 +81,7 @@ def _token(text: str) -> "Token":
         return read_token(text)
     facts = RunDirectory(directory).read_facts()
     words = facts.repeat.split()
-    if facts.environment != "simulated":
+    if facts.environment != SIMULATED:
         raise WrongUsage(f"{text} was not simulated; it is repeated by: {facts.repeat}")
     if words[:2] == ["tasklab", "replay"]:
         return read_token(words[2])

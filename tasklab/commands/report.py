@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.output import EXIT_USAGE, explained, fail, harmless, print_json
+from tasklab.ending import EXIT_USAGE, explained, fail
+from tasklab.presentation.terminal import harmless, print_json
 
 if TYPE_CHECKING:
     from reports.build import Section
@@ -16,26 +17,26 @@ if TYPE_CHECKING:
 def report(
     run_directories: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="RUNDIR…", help="Directories of runs; a directory that only holds runs stands for all of them."
-        ),
+        typer.Argument(metavar="RUNDIR…", help="Run directories; a directory of runs stands for all runs in it."),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             metavar="FILE",
-            help="Where to write; else report.html in the run, of several in the directory that holds them.",
+            help="The file to write. Default: report.html in the run, or for several runs in the directory that holds them.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Say what was written as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print as JSON where the report was written, and the rulings in it.")
+    ] = False,
 ) -> None:
-    """Make one self-contained HTML file of one or more runs; several are set side by side, scenario by system.
+    """Make one self-contained HTML file of one or more runs; several runs are shown side by side, scenario by system.
 
-    It reads only what the runs left on disk, so it also works for a run that was killed half-way or never judged. Exit code 0 when the
-    file is written, whatever the verdicts in it; 2 when a path holds no run or the file cannot be written.
+    It reads only the files of the runs, so it also works for a run that was killed or never judged. Exit code 0 if the
+    file is written, for any verdicts in it; 2 if a path holds no run or the file cannot be written.
     """
-    # Here and not above: templates and decoders are for this command alone, and `tasklab --help` should not wait for them.
+    # Imported here: `tasklab --help` should not wait for templates and decoders.
     from reports.build import render, sections_of
     from scenarios.stored.rundir import REPORT_FILE, write_whole
 
@@ -55,7 +56,7 @@ def report(
 
 
 def _place_of(runs: Sequence[Path]) -> Path:
-    """The run; of several the innermost directory that holds them all, or this one where they have none but the root in common."""
+    """The run itself; for several the innermost directory that holds them all, or the current one if that would be the root."""
     if len(runs) == 1:
         return runs[0]
     common = Path(os.path.commonpath([run.resolve() for run in runs]))

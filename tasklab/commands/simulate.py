@@ -1,33 +1,37 @@
-"""`tasklab simulate`: a system's own code in thousands of simulated worlds, each judged; what breaks is shrunk and told."""
+"""`tasklab simulate`: a system's own code in thousands of simulated worlds, each judged; an alarm is shrunk and told."""
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from tasklab.commands.campaign_line import shown
-from tasklab.commands.campaign_summary import print_summary
-from tasklab.commands.output import Progress, explained
-from tasklab.commands.places import file_for_rows
+from tasklab.ending import EXIT_INTERRUPTED, explained
+from tasklab.module_path import let_plugins_in
+from tasklab.presentation.campaign_line import shown
+from tasklab.presentation.campaign_summary import print_summary
+from tasklab.presentation.streams import reader_has_gone
+from tasklab.presentation.terminal import Progress
+from tasklab.running.places import file_for_rows
 
 if TYPE_CHECKING:
     from scenarios.simulated.search.campaign import Visited
     from scenarios.simulated.search.executors import Executor
-    from scenarios.simulated.search.explore import Row
+    from scenarios.simulated.search.explore import Row, Work
+    from scenarios.simulated.search.hunt import Told
+    from scenarios.simulated.search.tally import Tally
 
 ALARMS_MAX = 5
-"""After so many a campaign ends: it has something to tell."""
-EXIT_INTERRUPTED = 130
-"""Of a campaign that was ended before its seeds, unless it had found a break by then: it cannot say that all held."""
+"""A campaign ends after this number of alarms."""
 
 
 class ExecutorName(StrEnum):
-    """Who runs the worlds."""
+    """Where the worlds run."""
 
     LOCAL = "local"
     RAY = "ray"
@@ -38,81 +42,113 @@ def simulate(
         list[str] | None,
         typer.Argument(
             metavar="[SCENARIO…]",
-            help="swarm, crash_points, or names from `tasklab list scenarios`. None: everything that can be simulated.",
+            help="swarm, crash_points, or names from `tasklab list scenarios`. Default: all.",
         ),
     ] = None,
     system: Annotated[
         str, typer.Option(help="A name from `tasklab list systems`, or package.module:attribute of your own plug-in.")
     ] = "reference",
     seeds: Annotated[
-        str, typer.Option(metavar="A..B", help="The worlds, both ends included; one a seed and scenario.")
+        str, typer.Option(metavar="A..B", help="Seeds, both ends included: one world for each seed and scenario.")
     ] = "1..1000",
-    jobs: Annotated[int, typer.Option(min=1, help="Processes of this machine.")] = os.cpu_count() or 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes on this machine.")] = os.cpu_count() or 1,
     minutes: Annotated[
-        float | None, typer.Option(min=0.0, help="Go on with the seeds after B until so much time has passed.")
+        float | None, typer.Option(min=0.0, help="Continue with the seeds after B until this time has passed.")
     ] = None,
     shard: Annotated[
-        str, typer.Option(metavar="K/N", help="Every N-th seed only, from the K-th: for a matrix of machines.")
+        str, typer.Option(metavar="K/N", help="Only every N-th seed, from the K-th: for N machines.")
     ] = "1/1",
-    executor: Annotated[ExecutorName, typer.Option(help="ray: the workers of a Ray cluster.")] = ExecutorName.LOCAL,
+    executor: Annotated[
+        ExecutorName, typer.Option(help="local: processes of this machine; ray: the workers of a Ray cluster.")
+    ] = ExecutorName.LOCAL,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Append a JSON line for each world; such files can be joined.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Append a JSON line for each world to this file; such files can be concatenated."
+        ),
     ] = None,
     merge: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Run nothing: sum up what --out wrote, of all shards; once for each file."),
+        typer.Option(
+            metavar="FILE", help="Run nothing: sum up files that --out wrote, of all shards. Once for each file."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON line for each world on standard output.")] = False,
 ) -> None:
     """Run a system's own code in simulated worlds, one a seed, and judge each: exit code 0 only if every promise held in all.
 
-    Ends early after a few alarms. Each is printed as a line that repeats it in any process on any machine; the first of each promise
-    is shrunk to a world as small as can be, and told step by step.
+    Ends early after a few alarms. Each alarm is printed with the command that repeats it on any machine; the first alarm of each
+    promise is shrunk to a world as small as possible, and told step by step.
 
     Example: tasklab simulate swarm --seeds 1..10000 --jobs 2
     """
     if merge:
         _sum_up(merge, as_json=as_json)
     with explained():
-        from scenarios.simulated.search.campaign import check, explore, seeds_of, tell_alarms
+        from scenarios.simulated.search.campaign import seeds_of
         from scenarios.simulated.search.explore import explorer_of, works_of
-        from scenarios.simulated.search.tally import Tally
         from scenarios.simulated.worlds.series import series_names
 
-        say = Progress()
+        let_plugins_in()
         if out is not None:
             file_for_rows(out)
         names = scenarios or series_names()
         for name in names:
             explorer_of(system).series(name)  # an unknown name is wrong usage, now and not in some worker
-        began_s = time.monotonic()
-        numbers = seeds_of(seeds, shard, until_s=None if minutes is None else began_s + 60 * minutes)
-        tally = Tally()
-        rows: list[Row] = []
-        interrupted = False
-        try:
-            with ExitStack() as stack:
-                run = stack.enter_context(_executor(executor, jobs))
-                show = stack.enter_context(shown(tally, say))
-                for row in explore(run, system, works_of(names, numbers), tally):
-                    rows.append(row)
-                    _keep(row, out, as_json=as_json)
-                    show()
-                    if len(tally.broken) + len(tally.unknown) >= ALARMS_MAX:
-                        break
-            took_s = time.monotonic() - began_s
-            check(system, [row for row in rows if row.digest is not None], tally)
-            told = tell_alarms(tally, say)
-        except KeyboardInterrupt:
-            say("interrupted; this is what was found by then")
-            took_s, told, interrupted = time.monotonic() - began_s, [], True
+        until_s = None if minutes is None else time.monotonic() + 60 * minutes
+        works = works_of(names, seeds_of(seeds, shard, until_s=until_s))
+        done = _carry_out(system, works, _executor(executor, jobs), lambda row: _keep(row, out, as_json=as_json))
     if not as_json:
-        print_summary(tally, _visited(system, rows), told, took_s=took_s, interrupted=interrupted)
-    raise typer.Exit(tally.exit_code if tally.broken or not interrupted else EXIT_INTERRUPTED)
+        visits = _visited(system, done.rows)
+        print_summary(done.tally, visits, done.told, took_s=done.took_s, interrupted=done.interrupted)
+    is_decided = bool(done.tally.broken) or not done.interrupted
+    raise typer.Exit(done.tally.exit_code if is_decided else EXIT_INTERRUPTED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Campaign:
+    """A campaign that is over; `took_s`: for its worlds."""
+
+    tally: "Tally"
+    rows: "list[Row]"
+    told: "list[tuple[Row, Told]]"
+    took_s: float
+    interrupted: bool
+
+
+def _carry_out(
+    system: str,
+    works: "Iterator[Work]",
+    executor: "AbstractContextManager[Executor]",
+    keep: "Callable[[Row], None]",
+) -> _Campaign:
+    """Run the worlds until there are none left or too many alarms; run some again to compare; shrink and tell the alarms."""
+    from scenarios.simulated.search.campaign import check, explore, tell_alarms
+    from scenarios.simulated.search.tally import Tally
+
+    say, tally = Progress(), Tally()
+    rows: list[Row] = []
+    began_s = time.monotonic()
+    try:
+        with executor as run, shown(tally, say) as show:
+            for row in explore(run, system, works, tally):
+                rows.append(row)
+                keep(row)
+                show()
+                if reader_has_gone():
+                    raise KeyboardInterrupt
+                if len(tally.broken) + len(tally.unknown) >= ALARMS_MAX:
+                    break
+        took_s = time.monotonic() - began_s
+        check(system, [row for row in rows if row.digest is not None], tally)
+        return _Campaign(tally, rows, tell_alarms(tally, say), took_s, interrupted=False)
+    except KeyboardInterrupt:
+        say("interrupted; the summary covers the worlds up to now")
+        return _Campaign(tally, rows, [], time.monotonic() - began_s, interrupted=True)
 
 
 def _sum_up(files: list[Path], *, as_json: bool) -> NoReturn:
-    """The rows of several campaigns as if they had been one; each world counts once."""
+    """The rows of several campaigns summed up as one; each world counts once."""
     with explained():
         from scenarios.simulated.search.campaign import read_rows
         from scenarios.simulated.search.tally import Tally

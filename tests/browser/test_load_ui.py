@@ -93,5 +93,5 @@ def test_stop_on_the_page_ends_the_load_and_the_run_says_that_it_was_not_the_one
     ended = lab.end()
 
     assert ended.exit_code == 3
-    assert any(problem.startswith("the load was not the one asked for: ") for problem in ended.said["problems"])
+    assert any(problem.startswith("the load was not as planned: ") for problem in ended.said["problems"])
     assert ended.load["sent"] < PLANNED

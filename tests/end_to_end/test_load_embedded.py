@@ -15,7 +15,7 @@ from loadtests.figures import percentiles
 from reports.series import series_of
 from scenarios.record.history import NS_PER_S
 from scenarios.stored.judge import judge_path
-from tasklab.commands.load_driver import LOCUSTFILE
+from tasklab.running.locust_driver import LOCUSTFILE
 from tests.load_process import Lab, left_of, load
 
 EMBEDDED = ("--environment", "embedded", "--seed", "3")
@@ -81,7 +81,7 @@ def test_a_load_that_was_not_the_one_asked_for_is_unknown_and_says_by_how_much(t
 
     assert ended.exit_code == 3
     (problem,) = ended.directory.read_facts().problems
-    assert problem.startswith("the load was not the one asked for: ")
+    assert problem.startswith("the load was not as planned: ")
     assert "planned 20/s" in problem
     assert ended.load["on_time"] < 0.95 * ended.load["planned"]
 

@@ -14,7 +14,7 @@ from chaos.errors import ChaosError
 from chaos.hosting.processes import HostedProcess
 from chaos.services.docker_engine import DockerEngine, connect
 from chaos.services.registry import descriptor
-from tasklab.commands.worlds import given_images
+from tasklab.running.environments import given_images
 from tests.docker_sockets import collect_unconnected
 from tests.leftovers import find_leftovers
 from tests.services.serving import Serving

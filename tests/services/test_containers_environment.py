@@ -12,7 +12,7 @@ from chaos.faults import FailOverRedis
 from chaos.ports import is_refused
 from chaos.services.docker_engine import DockerEngine
 from chaos.services.redis.container import RedisContainer
-from tasklab.commands.worlds import given_images
+from tasklab.running.environments import given_images
 from tests.services.serving import Serving, lab_of_its_own
 
 pytestmark = pytest.mark.services

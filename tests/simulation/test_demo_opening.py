@@ -2,32 +2,34 @@
 
 import pytest
 
-from tasklab.commands import demo_simulated
-from tasklab.commands.demo_simulated import open_with_simulator, print_opening
-from tasklab.commands.output import Progress
+from tasklab.presentation.campaign_line import shown
+from tasklab.presentation.opening import print_opening
+from tasklab.presentation.terminal import Progress
+from tasklab.running import opening as demo_opening
+from tasklab.running.opening import open_with_simulator
 
 
 def test_a_healthy_system_holds_and_the_planted_defect_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demo_simulated, "WORLDS", 20)
+    monkeypatch.setattr(demo_opening, "WORLDS", 20)
 
-    opening = open_with_simulator(7, Progress())
+    opening = open_with_simulator(7, Progress(), shown)
     print_opening(opening)
 
-    shown = capsys.readouterr().out
+    printed = capsys.readouterr().out
     assert opening.exit_code == 0
     assert opening.to_json()["worlds"] == 20
-    assert "alarms: 0 in 20" in shown
-    assert "found by no_stuck_task" in shown
-    assert "tasklab replay world~" in shown
+    assert "alarms: 0 in 20" in printed
+    assert "found by no_stuck_task" in printed
+    assert "tasklab replay world~" in printed
 
 
 def test_a_system_that_breaks_is_an_alarm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(demo_simulated, "WORLDS", 60)
-    monkeypatch.setattr(demo_simulated, "SYSTEM", "scenarios.systems.mutants.key_per_attempt:system")
+    monkeypatch.setattr(demo_opening, "WORLDS", 60)
+    monkeypatch.setattr(demo_opening, "SYSTEM", "scenarios.systems.mutants.key_per_attempt:system")
 
-    opening = open_with_simulator(1, Progress())
+    opening = open_with_simulator(1, Progress(), shown)
     print_opening(opening)
 
     assert opening.exit_code == 1
@@ -37,10 +39,10 @@ def test_a_system_that_breaks_is_an_alarm(monkeypatch: pytest.MonkeyPatch, capsy
 def test_a_defect_that_is_not_found_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demo_simulated, "WORLDS", 4)
-    monkeypatch.setattr(demo_simulated, "SEARCH_S", 0.0)
+    monkeypatch.setattr(demo_opening, "WORLDS", 4)
+    monkeypatch.setattr(demo_opening, "SEARCH_S", 0.0)
 
-    opening = open_with_simulator(1, Progress())
+    opening = open_with_simulator(1, Progress(), shown)
     print_opening(opening)
 
     assert opening.exit_code == 1

@@ -80,7 +80,7 @@ def test_a_verdict_is_not_run_again_until_it_holds(tmp_path: Path) -> None:
 
 
 def test_the_kit_runs_every_scenario_against_a_system(tmp_path: Path) -> None:
-    kit = ["--pyargs", "scenarios.suite", "--environment", "simulated", "--seeds=1..1"]
+    kit = ["--pyargs", "tasklab.suite", "--environment", "simulated", "--seeds=1..1"]
 
     held = pytest_in(tmp_path, *kit)
     broken = pytest_in(tmp_path, *kit, "--system", BREAKS, "-k", "worker_killed_after_effect")

@@ -3,7 +3,8 @@
 import pytest
 from rich.table import Table
 
-from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, console, worst
+from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, worst
+from tasklab.presentation.terminal import console
 
 COMMAND = "  tasklab replay world~" + "x" * 300
 

@@ -74,7 +74,7 @@ def test_what_is_missing_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatc
     result = examine(monkeypatch, missing={"epmd", "redis-server"})
 
     assert result.exit_code == 3
-    assert "missing: redis-server, epmd; `make services` brings it" in result.stdout
+    assert "missing: redis-server, epmd; `make services` installs it" in result.stdout
 
 
 def test_the_same_as_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_containers_that_a_killed_lab_has_left_are_removed_and_named(monkeypatch
     result = examine(monkeypatch, missing=set(), connect=Daemon)
     document = json.loads(examine(monkeypatch, missing=set(), connect=Daemon, arguments=("--json",)).stdout)
 
-    assert result.stdout.splitlines()[-1] == "removed what killed labs had left: tasklab-x-mysql"
+    assert result.stdout.splitlines()[-1] == "removed containers that killed labs had left: tasklab-x-mysql"
     assert document["removed_containers"] == ["tasklab-x-mysql"]
     docker = {"name": "docker", "used_for": "--environment containers", "path": "its daemon answers", "version": "28.0"}
     assert docker in document["programs"]

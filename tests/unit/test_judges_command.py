@@ -13,7 +13,7 @@ from scenarios.judging.journey import STEPS_MAX
 from scenarios.record.run_facts import RunFacts
 from scenarios.stored import reading
 from scenarios.stored.rundir import RUN_FILE, VERDICTS_FILE, RunDirectory
-from tasklab.__main__ import app
+from tasklab.command_line import app
 from tests.anomalies import X, effect_twice, planted, two_holders
 from tests.history_strategies import Draft, Life, live
 
@@ -345,3 +345,17 @@ def test_what_is_no_history_exits_with_3_and_names_the_first_lines_and_how_many_
         "malformed: and 25 more places",
         f"verdict: unknown, all {len(Guarantee)} promises: the history is malformed: passwd:1: {why} (and 27 more)",
     ]
+
+
+def test_a_run_directory_that_cannot_be_written_is_judged_all_the_same(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "run", a_draft())
+    (run / VERDICTS_FILE).mkdir()  # root may write into any directory, but replaces none by a file
+
+    one = check(run)
+    a_run(tmp_path / "other", a_draft())
+    several = check(tmp_path, "--json")
+
+    assert (one.exit_code, several.exit_code) == (0, 0)
+    assert "verdict: every claimed promise held" in one.stdout
+    assert f"tasklab: {run / VERDICTS_FILE} cannot be written: Is a directory" in one.stderr
+    assert f"tasklab: {run / VERDICTS_FILE} cannot be written: Is a directory" in several.stderr

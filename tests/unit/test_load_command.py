@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from scenarios.record.run_facts import LoadFigures, Percentiles
-from tasklab.__main__ import app
+from tasklab.command_line import app
 from tasklab.commands import load as command
 
 

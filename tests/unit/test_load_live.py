@@ -23,7 +23,7 @@ from scenarios.real.live import LiveFigures
 from scenarios.real.stage import RealStage
 from scenarios.record.run_facts import Live, LiveFault
 from scenarios.stored.rundir import RunDirectory
-from tasklab.commands.load_driver import Follower
+from tasklab.running.locust_driver import Follower
 from tests.thread_stage import Events
 
 SECOND_NS = 1_000_000_000

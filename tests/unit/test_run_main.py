@@ -1,10 +1,8 @@
 """The outermost edge of the command line."""
 
-import sys
-
 import pytest
 
-from tasklab import __main__ as face
+from tasklab import command_line as face
 
 
 def test_a_fault_of_the_lab_itself_is_unknown_and_never_a_broken_promise(
@@ -15,10 +13,9 @@ def test_a_fault_of_the_lab_itself_is_unknown_and_never_a_broken_promise(
 
     monkeypatch.setattr(face, "app", crash)
     monkeypatch.setattr(face.signal, "signal", lambda *_: None)
-    monkeypatch.setattr(sys, "path", list(sys.path))
 
     with pytest.raises(SystemExit) as ended:
-        face.main()
+        face.run_command_line()
 
     assert ended.value.code == 3
     said = capsys.readouterr().err

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tasklab.commands.places import NotWritable, file_for_rows, place_for_runs
+from scenarios.errors import WrongUsage
+from tasklab.running.places import NotWritable, directory_of_run, file_for_rows, place_for_runs
 
 
 def test_a_place_that_is_named_is_made(tmp_path: Path) -> None:
@@ -50,3 +51,13 @@ def test_rows_are_appended_to_a_file_and_not_to_a_directory(tmp_path: Path) -> N
     assert file_for_rows(tmp_path / "new" / "rows.jsonl").exists()
     with pytest.raises(NotWritable, match="is a directory"):
         file_for_rows(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../..", "/etc/passwd", "a/b", "a\0b"])
+def test_no_name_of_a_scenario_or_system_leads_out_of_the_place(name: str, tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match="is no name of a run directory"):
+        directory_of_run(tmp_path, name, "reference", 7)
+    with pytest.raises(WrongUsage, match="is no name of a run directory"):
+        directory_of_run(tmp_path, "swarm", name, 7)
+
+    assert directory_of_run(tmp_path, "swarm", "reference", 7) == tmp_path / "swarm-reference-7"

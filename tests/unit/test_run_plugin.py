@@ -1,6 +1,8 @@
 """The edge to a plug-in: whatever it returns or raises ends in one sentence that names it."""
 
 import threading
+from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,12 +10,12 @@ import pytest
 
 from scenarios.contract.guard import GuardedClient, answered, plugin_call
 from scenarios.contract.system import Account, Handlers, Outcome, Pace, Policy, Submit, pace_of, policy_of
-from scenarios.errors import MalformedPolicy, RunFailed, UnknownName
+from scenarios.errors import MalformedPolicy, RunFailed, UnknownName, WrongUsage
 from scenarios.experiment.clients import Clients, pool
 from scenarios.experiment.fitting import processes_of
 from scenarios.experiment.plan import Arrival
 from scenarios.experiment.status_reader import StatusReader
-from scenarios.lookup import find_system
+from scenarios.lookup import address_of, find_system
 from tests.thread_stage import ThreadStage
 
 SUBMIT = Submit("a", {"task": "a"})
@@ -162,3 +164,29 @@ def test_a_claim_that_is_no_promise_is_found_before_anything_is_run(monkeypatch:
 def test_a_name_that_resembles_none_says_where_all_are() -> None:
     with pytest.raises(UnknownName, match="`tasklab list systems` names all"):
         find_system("zzzz")
+
+
+@pytest.mark.parametrize(
+    "body", ["raise SystemExit(0)", "raise ZeroDivisionError", "import no_such_module", "system ="]
+)
+def test_a_plug_in_that_does_not_load_is_wrong_usage_in_a_sentence(
+    body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "does_not_load.py").write_text(f"{body}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    point = EntryPoint("mine", "does_not_load:system", "tasklab.systems")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
+
+    with pytest.raises(WrongUsage, match="does_not_load:system"):
+        find_system("does_not_load:system")
+    with pytest.raises(WrongUsage, match=r"the installed system 'mine' \(does_not_load:system\) does not load"):
+        find_system("mine")
+
+
+def test_a_users_module_below_scenarios_systems_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scenarios.lookup.__package__", "tasklab._lab.scenarios")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name.endswith(".mine") else name)
+
+    assert address_of("scenarios.systems.mine") == "scenarios.systems.mine"
+    assert address_of("scenarios.systems.mutants.x") == "tasklab._lab.scenarios.systems.mutants.x"
+    assert address_of("acme.lab") == "acme.lab"

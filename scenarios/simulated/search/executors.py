@@ -5,7 +5,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -35,8 +35,8 @@ def processes(jobs: int, *, hash_seed: str | None = None) -> Iterator[Executor]:
         ExecutorFailed: one of them was killed.
     """
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_belong_to_the_parent)
-    if hash_seed is not None:
-        _spawn_with(pool, jobs, hash_seed)
+    # Safe path: else a child would look for the standard library in the current directory first, until it gets this process's path.
+    _spawn_with(pool, jobs, {"PYTHONSAFEPATH": "1"} | ({} if hash_seed is None else {"PYTHONHASHSEED": hash_seed}))
     try:
         yield lambda system_name, works: _rows(pool.submit, system_name, works, in_flight_max=2 * jobs)
     except BrokenProcessPool as error:
@@ -97,18 +97,16 @@ def _batched(works: Iterable[Work]) -> Iterator[list[Work]]:
         yield batch
 
 
-def _spawn_with(pool: ProcessPoolExecutor, jobs: int, hash_seed: str) -> None:
-    """Have its processes inherit the hash seed: they begin with the first work, one for each that finds nobody idle."""
-    before = os.environ.get("PYTHONHASHSEED")
-    os.environ["PYTHONHASHSEED"] = hash_seed  # this process's own was read long ago
+def _spawn_with(pool: ProcessPoolExecutor, jobs: int, variables: Mapping[str, str]) -> None:
+    """Start its processes with these variables: a process starts with the first work that finds no idle process."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)  # Python reads them when it starts: they change nothing in this process
     try:
         for begun in [pool.submit(os.getpid) for _ in range(jobs)]:
             begun.result()
     finally:
-        if before is None:
-            del os.environ["PYTHONHASHSEED"]
-        else:
-            os.environ["PYTHONHASHSEED"] = before
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def _belong_to_the_parent() -> None:

@@ -164,7 +164,7 @@ def _sift_all(parts: Sequence[Part], odd: frozenset[str], *, exact_trail: bool) 
 
 def _by_processes(orders: Sequence[Order]) -> list[list[Sifted]]:
     # Programs of their own, and not multiprocessing: that would run the caller's main module again in each of them.
-    argv = [sys.executable, "-m", sift.__module__]
+    argv = [sys.executable, "-P", "-m", sift.__module__]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with ExitStack() as stack:
         processes = [

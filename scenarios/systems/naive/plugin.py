@@ -116,7 +116,8 @@ class Naive:
             "NAIVE_QUEUE": f"{services.namespace}.tasks",
             "NAIVE_PORT": str(services.http_port),
         }
-        argv = [sys.executable, "-m", "scenarios.systems.naive.program", role]
+        # -P: whatever lies in the directory in which the lab was started is not imported.
+        argv = [sys.executable, "-P", "-m", f"{__package__}.program", role]
         return ProcessSpec(name, role, argv, environment, runs_once=runs_once, also=also)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection
 
+import reference_impl
 from chaos.environment import ProcessSpec, ServiceName, Services
 from reference_impl.bootstrap import open_database
 from reference_impl.settings import Settings, environment_of
@@ -120,7 +121,8 @@ class Reference:
 
 
 def _argv(role: str) -> list[str]:
-    return [sys.executable, "-m", "reference_impl", role]
+    # -P: whatever lies in the directory in which the lab was started is not imported.
+    return [sys.executable, "-P", "-m", reference_impl.__name__, role]
 
 
 def _database_url(services: Services) -> str:

@@ -8,7 +8,7 @@ from scenarios.contract.system import Pace
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.policy import Policy
 
-INSIDE = "scenarios.systems.reference.inside"
+INSIDE = f"{__package__}.inside"
 
 BUDGET_S = 20.0
 """How long the system may take to recover after the last fault."""

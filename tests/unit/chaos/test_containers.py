@@ -18,7 +18,7 @@ from chaos.hosting.identity import LabIdentity
 from chaos.services import docker_engine
 from chaos.services.rabbitmq.container import CONFIGS, UNSAVED
 from chaos.services.rabbitmq.quorum_queues import QuorumQueues
-from tasklab.__main__ import app
+from tasklab.command_line import app
 from tests.docker_sockets import collect_unconnected
 
 RUN = ("run", "broker_killed", "--environment", "containers", "--seed", "1")

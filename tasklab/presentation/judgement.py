@@ -1,4 +1,4 @@
-"""What `tasklab check` says of a judgement: the table of promises, the account, and the stories that prove the breaks."""
+"""A judgement as `tasklab check` prints it: the table of promises, the account, and the stories that prove the breaks."""
 
 from collections.abc import Sequence
 
@@ -14,22 +14,22 @@ from scenarios.judging.judge import Judgement
 from scenarios.judging.shortest import crossed, shortest_story
 from scenarios.judging.verdict import Ruling, Verdict
 from scenarios.stored.judge import Judged
-from tasklab.commands.output import STYLE_OF_EXIT, STYLE_OF_RULING, console, print_json
-from tasklab.commands.verdict_words import account_in_words, is_all_one, sentence_of
+from tasklab.presentation.sentences import account_in_words, is_all_one, sentence_of
+from tasklab.presentation.terminal import STYLE_OF_EXIT, STYLE_OF_RULING, console, print_json
 
 WITNESSES_TOLD = 5
-"""For how many witnesses the journey is printed."""
+"""Maximum number of witnesses whose journey is printed."""
 PLACES_TOLD = 3
-"""How many malformed places are printed."""
+"""Maximum number of malformed places that are printed."""
 NAMES_TOLD = 3
-"""How many tasks are named to somebody who asked for one that is not there."""
+"""Number of tasks that are named if the requested task does not exist."""
 
 
 def print_journey(judged: Judged, witness: str, *, as_json: bool) -> None:
     """All that happened to one task, resource or user.
 
     Raises:
-        WrongUsage: the history says nothing of it.
+        WrongUsage: the history has no event of it.
     """
     history = judged.recorded.history
     journey = journeys(history, [witness])[witness]
@@ -47,7 +47,7 @@ def print_journey(judged: Judged, witness: str, *, as_json: bool) -> None:
 
 
 def _some_names(witness: str, tasks: Sequence[str], *, unnamed: int) -> str:
-    """Tasks that there are; `unnamed` more were only counted."""
+    """Some tasks that do exist; `unnamed` others were only counted."""
     if not tasks:
         return f"there are {unnamed} others" if unnamed else "nor of any other task"
     named = nearest(witness, tasks) or tasks[:NAMES_TOLD]
@@ -80,11 +80,11 @@ def print_judged(judged: Judged) -> None:
     terminal.print(f"verdict: {sentence_of(judgement)}", style=STYLE_OF_EXIT[judgement.exit_code])
     _print_proofs(terminal, judged)
     if judged.recorded.torn:
-        terminal.print(f"\n{judged.recorded.torn} torn last line(s) passed over: their writers were killed")
+        terminal.print(f"\n{judged.recorded.torn} torn last line(s) ignored: their writers were killed")
 
 
 def print_malformed(terminal: Console, places: Sequence[str]) -> None:
-    """The first places that are malformed, and how many more there are."""
+    """The first malformed places, and the number of the others."""
     for place in places[:PLACES_TOLD]:
         terminal.print(f"malformed: {place}")
     if len(places) > PLACES_TOLD:
@@ -92,7 +92,7 @@ def print_malformed(terminal: Console, places: Sequence[str]) -> None:
 
 
 def _print_verdicts(terminal: Console, judgement: Judgement) -> None:
-    """A row each; one line for those that had no occasion to break."""
+    """A row for each promise; one line for all promises that were not put to the test."""
     untested = [verdict for verdict in judgement.verdicts if verdict.ruling is Ruling.HELD and not verdict.exercised]
     shown = [verdict for verdict in judgement.verdicts if verdict not in untested]
     if shown:
@@ -116,7 +116,7 @@ def _print_proofs(terminal: Console, judged: Judged) -> None:
         for line in _lines(story):
             terminal.print(line)
     if len(proofs) > WITNESSES_TOLD:
-        terminal.print(f"\nand {len(proofs) - WITNESSES_TOLD} more; `--witness TASK` tells the journey of any")
+        terminal.print(f"\nand {len(proofs) - WITNESSES_TOLD} more; `--witness TASK` prints the journey of a task")
 
 
 def _table(title: str, verdicts: Sequence[Verdict]) -> Table:

@@ -1,4 +1,4 @@
-"""The environments by name, for commands that start one."""
+"""The environments by name."""
 
 import os
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ URL_VARIABLES = {
     "redis_url": "TASKLAB_REDIS_URL",
     "rabbitmq_url": "TASKLAB_RABBITMQ_URL",
 }
-"""Where the services of the environment `external` are; in variables, because the URLs hold passwords."""
+"""Where the services of the environment `external` are: in variables, because the URLs hold passwords."""
 
 IMAGE_VARIABLES: Mapping["ServiceName", str] = {
     "mysql": "TASKLAB_MYSQL_IMAGE",
     "redis": "TASKLAB_REDIS_IMAGE",
     "rabbitmq": "TASKLAB_RABBITMQ_IMAGE",
 }
-"""Images of the environment `containers` in place of its defaults."""
+"""Images that replace the defaults of the environment `containers`."""
 
 if TYPE_CHECKING:
     from chaos.environment import Environment, ServiceName
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
 
 
 class EnvironmentName(StrEnum):
-    """Where real processes run."""
-
-    EMBEDDED = "embedded"
-    LOCAL = "local"
-    CONTAINERS = "containers"
-    EXTERNAL = "external"
-
-
-class WorldName(StrEnum):
     """Where a scenario can take place."""
 
     EMBEDDED = "embedded"
@@ -45,8 +36,17 @@ class WorldName(StrEnum):
     SIMULATED = "simulated"
 
 
+SIMULATED = EnvironmentName.SIMULATED.value
+
+
 def make_environment(name: EnvironmentName, system: "System") -> "Environment":
-    """The environment, not yet started, with the services that the system needs."""
+    """The environment, not yet started, with the services that the system needs.
+
+    Raises:
+        NotReal: the simulated world starts no process, so it cannot be used here.
+    """
+    if name is EnvironmentName.SIMULATED:
+        raise NotReal
     if name is EnvironmentName.EMBEDDED:
         from chaos.environments.embedded import EmbeddedEnvironment
 
@@ -76,10 +76,17 @@ def _given_urls() -> dict[str, Any]:
     return given
 
 
+class NotReal(WrongUsage):
+    """The simulated world was chosen where real processes are needed."""
+
+    def __init__(self) -> None:
+        super().__init__("a load needs real processes: --environment local, embedded, containers or external")
+
+
 class NoUrls(WrongUsage):
-    """The environment `external` was asked for, and nobody said where it is."""
+    """The environment `external` was chosen without a URL of any service."""
 
     def __init__(self) -> None:
         super().__init__(
-            f"the environment 'external' is where these say: {', '.join(URL_VARIABLES.values())}; none is set"
+            f"the environment 'external' takes its services from {', '.join(URL_VARIABLES.values())}; none of them is set"
         )

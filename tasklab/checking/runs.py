@@ -10,13 +10,14 @@ from rich.text import Text
 from scenarios.errors import WrongUsage
 from scenarios.judging.judge import Judgement
 from scenarios.stored.judge import Question, judge_path
-from tasklab.commands.output import EXIT_UNKNOWN, STYLE_OF_EXIT, console, print_json, worst
-from tasklab.commands.verdict_words import RULING_OF_EXIT, sentence_of
+from tasklab.ending import EXIT_UNKNOWN, warn, worst
+from tasklab.presentation.sentences import RULING_OF_EXIT, sentence_of
+from tasklab.presentation.terminal import STYLE_OF_EXIT, console, print_json
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One run; without a judgement it could not be judged, and `why` tells."""
+    """One run. Without a judgement it could not be judged, for the reason `why`."""
 
     directory: Path
     judgement: Judgement | None
@@ -34,7 +35,7 @@ class _Row:
 
 
 def check_runs(runs: Sequence[Path], question: Question, *, as_json: bool) -> int:
-    """Judge every run, print what came of it; the worst exit code."""
+    """Judge every run and print a row for each; returns the worst exit code."""
     rows = [_judged(run, question) for run in runs]
     code = worst(row.exit_code for row in rows)
     if as_json:
@@ -54,7 +55,9 @@ def check_runs(runs: Sequence[Path], question: Question, *, as_json: bool) -> in
 
 def _judged(run: Path, question: Question) -> _Row:
     try:
-        judgement = judge_path(run, question).judgement
-    except WrongUsage as error:  # one that is damaged must not hide the others
+        judged = judge_path(run, question)
+    except WrongUsage as error:  # a damaged run must not hide the others
         return _Row(run, None, f"unknown: {error}")
-    return _Row(run, judgement, sentence_of(judgement))
+    if judged.not_written:
+        warn(judged.not_written)
+    return _Row(run, judged.judgement, sentence_of(judged.judgement))

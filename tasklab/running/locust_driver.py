@@ -1,5 +1,6 @@
-"""Drives a run with Locust: starts it in a process of its own, follows what it records, and sees that it was the load asked for."""
+"""Drives a run with Locust: starts it as a process, follows its history, and checks that the load was as planned."""
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 from chaos.environment import Process, ProcessSpec
 from chaos.errors import ProcessFailed
 from chaos.ports import LOOPBACK, is_refused
+from loadtests import arrivals
 from loadtests.arrivals import LoadPlan
 from loadtests.exchange_files import HISTORY_FILE, SubmissionLine, decode_line, read_marks
 from loadtests.figures import ON_TIME_S, figures_of, is_as_planned
@@ -19,22 +21,22 @@ from scenarios.experiment.submissions import Submissions
 from scenarios.real.live import LiveFigures
 from scenarios.real.stage import RealStage
 
-LOCUSTFILE = Path(__file__).parents[2] / "loadtests" / "locustfile.py"
+LOCUSTFILE = Path(arrivals.__file__).with_name("locustfile.py")
 PROCESS = "locust"
 START_TIMEOUT_S = 30.0
 PRESS_TIMEOUT_S = 600.0
-"""How long a page waits for somebody to press start."""
+"""How long a page waits for a person to press start."""
 OVERTIME_S = 30.0
-"""How long after its planned end a load may still wait for answers."""
+"""How long after its planned end a load may wait for answers."""
 LINGER_S = 3.0
-"""A page reads the figures every two seconds: so long it can still read the last ones."""
+"""A page reads the figures every two seconds: long enough for it to read the last ones."""
 STOP_TIMEOUT_S = 5.0
 LOOK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Locust's web page: on which loopback port, and whether the load waits for somebody to press start."""
+    """Locust's web page: its loopback port, and whether the load begins without a person who presses start."""
 
     port: int
     autostart: bool
@@ -46,7 +48,7 @@ class Page:
 
 
 class Follower:
-    """Reads on in the generator's history, and notes how its submissions ended."""
+    """Reads the generator's history as it grows, and notes the ends of its submissions."""
 
     def __init__(self, file: Path, submissions: Submissions) -> None:
         self._file = file
@@ -55,7 +57,7 @@ class Follower:
         self.sent = 0
 
     def catch_up(self) -> None:
-        """Take in what was written since the last time; half a line is left for the next."""
+        """Read the lines written since the last call; an unfinished line is left for the next call."""
         if not self._file.exists():
             return
         with self._file.open("rb") as history:
@@ -94,7 +96,7 @@ class LocustDriver:
         self._deadline_s = 0.0
 
     def start(self) -> None:
-        """See scenarios.experiment.driver.Driver. With a page and without autostart: returns when somebody has pressed start."""
+        """Start Locust; returns when the load has begun. With a page and without autostart: when a person has pressed start."""
         environment = self._stage.environment
         self._live.start()
         self._process = process = environment.start_process(self._spec(), log_directory=self._stage.directory.logs)
@@ -107,23 +109,23 @@ class LocustDriver:
         while read_marks(self._directory) is None:
             self._check_alive(process)
             if time.monotonic() > deadline_s:
-                raise RunFailed(f"the load had not begun after {timeout_s:g} s{self._who_waits()}")
-            time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
+                raise RunFailed(f"the load had not begun after {timeout_s:g} s{self._unpressed()}")
+            time.sleep(LOOK_S)  # polling: nothing can wake this loop
         self._deadline_s = time.monotonic() + self._plan.duration_s + OVERTIME_S
 
     def await_end(self) -> None:
-        """Follow the load until it is over.
+        """Block until the load is over, all its answers included.
 
         Raises:
-            ProcessFailed: Locust ended on its own, or did not come to an end.
+            ProcessFailed: Locust ended too early, or did not end.
         """
         while not self._has_ended():
-            time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
+            time.sleep(LOOK_S)  # polling: nothing can wake this loop
 
     def _has_ended(self) -> bool:
-        assert self._process is not None, "a driver is asked after it has been started"
+        assert self._process is not None, "await_end() is called after start()"
         marks = read_marks(self._directory)
-        self._follower.catch_up()  # after the marks: what was recorded before they were written is in
+        self._follower.catch_up()  # after the marks: events recorded before them are then included
         if marks is not None and marks.over_ns is not None:
             return True
         self._check_alive(self._process)
@@ -132,7 +134,7 @@ class LocustDriver:
         return False
 
     def stop(self) -> None:
-        """See scenarios.experiment.driver.Driver."""
+        """End Locust; with a page, a few seconds after the load."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -142,12 +144,12 @@ class LocustDriver:
         self._stage.environment.stop_process(process, timeout_s=STOP_TIMEOUT_S)
 
     def problems(self) -> Sequence[str]:
-        """See scenarios.experiment.driver.Driver: a load that was not the one asked for proves nothing about it."""
+        """A load that was not as planned proves nothing about the planned one."""
         figures = figures_of(self._directory, self._plan)
         if is_as_planned(figures):
             return ()
         return (
-            f"the load was not the one asked for: {figures.on_time} of {figures.planned} planned submissions "
+            f"the load was not as planned: {figures.on_time} of {figures.planned} planned submissions "
             f"({figures.on_time / figures.planned:.0%}) were sent within {ON_TIME_S:g} s of their instant, {figures.sent} in all; "
             f"offered {figures.offered_per_s:g}/s, planned {figures.planned_per_s:g}/s, the latest {figures.latest_s:.1f} s late "
             "(stopped by hand, or a machine too busy for this rate)",
@@ -162,17 +164,19 @@ class LocustDriver:
             "--seed": plan.seed,
             "--directory": self._directory,
             "--t0-ns": self._stage.t0_ns,
-            "--exit-code-on-error": 0,  # a refused submission is for the judges, not for Locust
+            "--exit-code-on-error": 0,  # the judges decide about a refused submission, not Locust
         }
-        argv = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--only-summary"]
+        argv = [sys.executable, "-P", "-m", "locust", "-f", str(LOCUSTFILE), "--only-summary"]
         argv += [word for name, value in stated.items() for word in (name, str(value))]
         if self._page is None:
             argv.append("--headless")
         else:
             argv += ["--web-host", LOOPBACK, "--web-port", str(self._page.port)]
             argv += ["--autostart"] if self._page.autostart else []
+        # The path of this process: whatever PYTHONPATH says, the lab's modules come before those of the user.
+        environment = {"PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         # In a directory of the run: Locust reads a locust.conf or pyproject.toml where it is started.
-        return ProcessSpec(PROCESS, "load", argv, {"PYTHONUNBUFFERED": "1"}, cwd=self._stage.services.directory)
+        return ProcessSpec(PROCESS, "load", argv, environment, cwd=self._stage.services.directory)
 
     def _await_page(self, process: Process, page: Page) -> None:
         deadline_s = time.monotonic() + START_TIMEOUT_S
@@ -180,7 +184,7 @@ class LocustDriver:
             self._check_alive(process)
             if time.monotonic() > deadline_s:
                 raise RunFailed(f"Locust's page did not answer within {START_TIMEOUT_S:g} s: {page.url}")
-            time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
+            time.sleep(LOOK_S)  # polling: nothing can wake this loop
         self._stage.say(f"Locust's page: {page.url}" + ("" if page.autostart else "  (waits for you to press start)"))
 
     def _check_alive(self, process: Process) -> None:
@@ -192,5 +196,5 @@ class LocustDriver:
         marks = read_marks(self._directory)
         return marks is not None and marks.over_ns is not None
 
-    def _who_waits(self) -> str:
-        return f": nobody pressed start on {self._page.url}" if self._page and not self._page.autostart else ""
+    def _unpressed(self) -> str:
+        return f": start was not pressed on {self._page.url}" if self._page and not self._page.autostart else ""

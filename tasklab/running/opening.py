@@ -1,16 +1,15 @@
-"""How the demo opens: the reference in thousands of simulated worlds; then one planted defect, found, shrunk and told."""
+"""The opening of the demo: the reference in thousands of simulated worlds; then one planted defect, found, shrunk and told."""
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tasklab.commands.campaign_line import shown
-from tasklab.commands.mutants import look_for
-from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, STYLE_OF_EXIT, Progress, console, worst
-from tasklab.commands.story import print_story
+from tasklab.ending import EXIT_BROKEN, EXIT_HELD, worst
+from tasklab.running.judged_run import Say
+from tasklab.running.mutant_search import look_for
 
 if TYPE_CHECKING:
     from scenarios.simulated.search.executors import Executor
@@ -25,7 +24,7 @@ SEARCH_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What came of it; `took_s`: the worlds of the healthy reference."""
+    """Its result; `took_s`: for the worlds of the healthy reference."""
 
     tally: "Tally"
     took_s: float
@@ -45,8 +44,12 @@ class Opening:
         return {"worlds": tally.worlds, "alarms": alarms, "seconds": round(self.took_s, 1), "mutant": self.finding}
 
 
-def open_with_simulator(seed: int, say: Progress) -> Opening:
-    """Run both; the worlds are those of the seeds from this one on."""
+Shown = Callable[["Tally", Say], AbstractContextManager[Callable[[], None]]]
+"""Shows how far a tally is, at each call of what it returns."""
+
+
+def open_with_simulator(seed: int, say: Say, shown: Shown) -> Opening:
+    """Run both; the worlds are those of `WORLDS` seeds, from `seed` on."""
     from scenarios.simulated.search.explore import works_of
     from scenarios.simulated.search.tally import Tally
     from scenarios.simulated.worlds import swarm
@@ -76,27 +79,3 @@ def _executor() -> "Iterator[Executor]":
     else:
         with processes(jobs) as run:
             yield run
-
-
-def print_opening(opening: Opening) -> None:
-    """What held, with what it is worth; then the story of the defect."""
-    from rich.text import Text
-
-    tally, finding, told = opening.tally, opening.finding, opening.told
-    say = console().print
-    style = STYLE_OF_EXIT[tally.exit_code]
-    sizes = f"{tally.worlds} worlds, {tally.tasks} tasks, {tally.faults} faults in {opening.took_s:.1f} s"
-    say(
-        Text(
-            f"\nhealthy: {sizes}; alarms: {tally.silence if tally.exit_code == EXIT_HELD else 'see below'}", style=style
-        )
-    )
-    for row in (*tally.broken, *tally.unknown):
-        say(Text(f"  tasklab replay {row.token}", style=style))
-    if told is None:
-        say(Text(f"planted, and NOT FOUND in {finding.seeds} worlds: {opening.defect}", style="red"))
-        return
-    say(Text(f"planted: {opening.defect}"))
-    say(f"found by {finding.by} in world {finding.seeds}, after {finding.seconds:.1f} s; as small as it can be made:")
-    print_story(told.turns)
-    say(Text(f"  {finding.replay}\n"))

@@ -1,4 +1,4 @@
-"""The line that says how far a campaign of simulated worlds is."""
+"""The progress line of a campaign of simulated worlds."""
 
 import sys
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tasklab.commands.output import Progress
+from tasklab.running.judged_run import Say
 
 if TYPE_CHECKING:
     from scenarios.simulated.search.tally import Tally
@@ -16,8 +16,8 @@ REWRITE_EVERY_S = 0.2
 
 
 @contextmanager
-def shown(tally: "Tally", say: Progress) -> "Iterator[Callable[[], None]]":
-    """Something to call after every row: a line that is rewritten on a terminal, else one now and then."""
+def shown(tally: "Tally", say: Say) -> "Iterator[Callable[[], None]]":
+    """A function to call after every row: it rewrites a line on a terminal, and else writes one every few seconds."""
     began_s = said_s = time.monotonic()
     is_terminal = sys.stderr.isatty()
 

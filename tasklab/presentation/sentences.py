@@ -1,9 +1,9 @@
-"""What a judgement comes to, in a sentence each: the verdicts, and the account."""
+"""A judgement in sentences: its verdicts, and its account."""
 
 from typing import TYPE_CHECKING
 
 from scenarios.judging.verdict import Ruling
-from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
+from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 
 if TYPE_CHECKING:
     from scenarios.judging.judge import Judgement
@@ -13,7 +13,7 @@ RULING_OF_EXIT = {EXIT_HELD: Ruling.HELD, EXIT_BROKEN: Ruling.BROKEN, EXIT_UNKNO
 
 
 def sentence_of(judgement: "Judgement") -> str:
-    """The last line of a table of verdicts: never greener than what was put to the test."""
+    """The last line of a table of verdicts: it states how many promises were put to the test."""
     claimed = len(judgement.verdicts)
     tested = sum(verdict.exercised for verdict in judgement.verdicts)
     broken = [verdict.guarantee.value for verdict in judgement.verdicts if verdict.witnesses]
@@ -33,13 +33,13 @@ def sentence_of(judgement: "Judgement") -> str:
 
 
 def is_all_one(judgement: "Judgement") -> bool:
-    """Whether several promises are unknown, all of them for one and the same reason: then a sentence says more than a table."""
+    """Whether several promises are all unknown for the same reason: then one sentence replaces the table."""
     answers = {(verdict.ruling, verdict.reason) for verdict in judgement.verdicts}
     return len(judgement.verdicts) > len(answers) == 1 and judgement.verdicts[0].ruling is Ruling.UNKNOWN
 
 
 def account_in_words(account: "Account", *, warm_ups: int) -> str:
-    """The account as a sum; `warm_ups` of its tasks were the lab's own, submitted before the work began."""
+    """The account as a sum; `warm_ups`: how many of its tasks the lab submitted before the work began."""
     places = [f"{count} {place.replace('_', ' ')}" for place, count in account.counts.items() if count]
     own = f" ({account.submitted - warm_ups} and the lab's warm-up)" if warm_ups else ""
     balance = "" if account.balanced else " — does not balance"

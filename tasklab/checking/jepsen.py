@@ -12,12 +12,13 @@ from scenarios.judging.jepsen.calls import MODELS, calls_of
 from scenarios.judging.jepsen.checkers import CHECKERS
 from scenarios.judging.jepsen.operations import MalformedHistory, Operation, operations_from, read_operations
 from scenarios.judging.jepsen.verdicts import JepsenJudgement, judge_jepsen
-from tasklab.commands.check_objects import judge_calls, print_said
-from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, print_json
+from tasklab.checking.objects import judge_calls, print_said
+from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
+from tasklab.presentation.terminal import print_json
 
 
 def check_jepsen(file: Path, *, model: str | None, time_limit_s: float, as_json: bool) -> int:
-    """Judge the history, print what Jepsen and what the lab say of it; the exit code, by the lab.
+    """Judge the history, print the results of Jepsen's rules and of the lab's; returns the lab's exit code.
 
     Raises:
         NothingToJudge: no such file, or no such model.
@@ -38,7 +39,7 @@ def check_jepsen(file: Path, *, model: str | None, time_limit_s: float, as_json:
 
 
 def check_jepsen_cases(file: Path, *, as_json: bool) -> int:
-    """Judge a file of cases, `{"cases": [{id, checker, params, history, expect}]}`; print what differs from what Jepsen says."""
+    """Judge a file of cases, `{"cases": [{id, checker, params, history, expect}]}`; print the differences from Jepsen's results."""
     try:
         cases = msgspec.json.decode(file.read_bytes())
         cases = cases["cases"] if isinstance(cases, dict) else cases

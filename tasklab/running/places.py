@@ -1,4 +1,4 @@
-"""Where results go: made, and known to be writable, before any work is done for them."""
+"""Where results go: made, and known to be writable, before any work begins."""
 
 import os
 from datetime import datetime
@@ -11,14 +11,14 @@ RUNS = Path("runs")
 
 
 class NotWritable(WrongUsage):
-    """Results cannot be kept there."""
+    """The place for results cannot be written."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"results cannot be kept in {path}: {why}; name another place with --out")
 
 
 def place_for_runs(out: Path | None) -> Path:
-    """`out`, or a new directory `runs/DATE-TIME` that nobody else has.
+    """`out`, or a new directory `runs/DATE-TIME` of this call alone.
 
     Raises:
         NotWritable: nothing can be written there.
@@ -34,7 +34,7 @@ def place_for_runs(out: Path | None) -> Path:
 
 
 def _new_place() -> Path:
-    """A directory of this second, with a number where another lab already took it."""
+    """A directory of this second, with a number if another lab has already made it."""
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     for number in count(1):
         place = RUNS / (stamp if number == 1 else f"{stamp}-{number}")
@@ -46,6 +46,18 @@ def _new_place() -> Path:
             raise
         return place
     raise AssertionError("there is always a next number")
+
+
+def directory_of_run(place: Path, scenario: str, system: str, seed: int) -> Path:
+    """Where a run goes in its place. The names may come from a token or a plug-in.
+
+    Raises:
+        WrongUsage: a name would lead out of the place.
+    """
+    name = f"{scenario}-{system}-{seed}"
+    if "/" in name or "\0" in name:
+        raise WrongUsage(f"{name!r} is no name of a run directory: the names of a scenario and a system hold no '/'")
+    return place / name
 
 
 def file_for_rows(out: Path) -> Path:

@@ -1,12 +1,14 @@
-"""What a campaign of simulated worlds has come to, for people: coverage, rates, crash points, alarms, and what silence is worth."""
+"""The summary of a campaign of simulated worlds: coverage, rates, crash points, alarms, and bounds where there was no alarm."""
 
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
-from tasklab.commands.output import EXIT_HELD, STYLE_OF_EXIT, console
-from tasklab.commands.story import print_story
+from tasklab.ending import EXIT_HELD
+from tasklab.presentation.story import print_story
+from tasklab.presentation.terminal import STYLE_OF_EXIT, console
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from scenarios.simulated.search.campaign import Visited
@@ -23,7 +25,7 @@ def print_summary(
     took_s: float | None = None,
     interrupted: bool = False,
 ) -> None:
-    """Coverage, rates (where it is known how long it took), crash points, alarms and their stories, and the verdict."""
+    """Coverage, rates (if `took_s` is known), crash points, alarms and their stories, and the verdict."""
     from rich.text import Text
 
     terminal = console()
@@ -32,6 +34,22 @@ def print_summary(
         table, letters = _coverage(tally)
         terminal.print(table)
         terminal.print(letters, style="dim")
+    _print_sizes(terminal, tally, visits, took_s)
+    for row in (*tally.broken, *tally.unknown):
+        _print_alarm(terminal, row)
+    for row, shrunk in told:
+        _print_told(terminal, row, shrunk)
+    if seldom := tally.seldom_tested():
+        terminal.print(_promises(seldom))
+    if tally.silent:
+        terminal.print(f"{tally.silent} rows of an earlier version do not say which promises they put to the test")
+    terminal.print(Text(_verdict(tally, interrupted=interrupted), style=STYLE_OF_EXIT[tally.exit_code]))
+
+
+def _print_sizes(terminal: "Console", tally: "Tally", visits: "Visited | None", took_s: float | None) -> None:
+    """Counts of what was run, visited, compared, and of what ended by itself."""
+    from rich.text import Text
+
     terminal.print(f"{tally.worlds} worlds, {tally.tasks} tasks, {tally.faults} faults{_rates(tally, took_s)}")
     if tally.calm:
         terminal.print(f"no fault bit in {tally.calm} of the worlds")
@@ -50,21 +68,23 @@ def print_summary(
         )
     for why, count in tally.gone.most_common():
         terminal.print(Text(f"processes that ended by themselves: {count}: {why}", style="dim"))
-    for row in (*tally.broken, *tally.unknown):
-        what = f"broken: {', '.join(row.broken)}" if row.broken else f"unknown: {'; '.join(row.problems)}"
-        terminal.print(Text(f"{row.series}, seed {row.seed}: {what}", style=STYLE_OF_EXIT[row.exit_code]))
-        terminal.print(Text(f"  tasklab replay {row.token}"))
-    for row, shrunk in told:
-        terminal.print(
-            Text(f"\n{shrunk.promise.value}, shrunk from {row.token} in {shrunk.tries} tries:", style="bold")
-        )
-        print_story(shrunk.turns)
-        print(f"  tasklab replay {shrunk.token}")
-    if seldom := tally.seldom_tested():
-        terminal.print(_promises(seldom))
-    if tally.silent:
-        terminal.print(f"{tally.silent} rows of an earlier version do not say which promises they put to the test")
-    terminal.print(Text(_verdict(tally, interrupted=interrupted), style=STYLE_OF_EXIT[tally.exit_code]))
+
+
+def _print_alarm(terminal: "Console", row: "Row") -> None:
+    from rich.text import Text
+
+    what = f"broken: {', '.join(row.broken)}" if row.broken else f"unknown: {'; '.join(row.problems)}"
+    terminal.print(Text(f"{row.series}, seed {row.seed}: {what}", style=STYLE_OF_EXIT[row.exit_code]))
+    terminal.print(Text(f"  tasklab replay {row.token}"))
+
+
+def _print_told(terminal: "Console", row: "Row", shrunk: "Told") -> None:
+    from rich.text import Text
+
+    heading = f"\n{shrunk.promise.value}, shrunk from {row.token} in {shrunk.tries} tries:"
+    terminal.print(Text(heading, style="bold"))
+    print_story(shrunk.turns)
+    print(f"  tasklab replay {shrunk.token}")
 
 
 def _rates(tally: "Tally", took_s: float | None) -> str:
@@ -89,7 +109,7 @@ def _verdict(tally: "Tally", *, interrupted: bool) -> str:
 
 
 def _promises(seldom: "list[tuple[str, int]]") -> "Table":
-    """What silence is worth of promises that not every world puts to the test."""
+    """Bounds on the rate of breaks, for promises that only some worlds put to the test."""
     from rich.table import Table
 
     from scenarios.judging.judge import bound
@@ -102,19 +122,19 @@ def _promises(seldom: "list[tuple[str, int]]") -> "Table":
         show_header=False,
     )
     for promise, worlds in seldom:
-        table.add_row(promise, bound(worlds) if worlds else "in none: nothing is known of it")
+        table.add_row(promise, bound(worlds) if worlds else "in none: nothing is known about it")
     return table
 
 
 def _short(count: int) -> str:
-    """In at most four characters."""
+    """The count in at most four characters."""
     if count == 0:
         return "–"
     return str(count) if count < 10_000 else f"{count // 1000}k"
 
 
 def _coverage(tally: "Tally") -> "tuple[Table, str]":
-    """The table, with a letter for each fault, and what the letters mean."""
+    """The table, with a letter for each fault, and the key to the letters."""
     from rich.table import Table
 
     from scenarios.simulated.coverage import PHASES

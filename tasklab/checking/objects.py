@@ -8,12 +8,13 @@ from scenarios.judging.linearizability.objects import OBJECTS
 from scenarios.judging.linearizability.search import Call, Model, linearizable
 from scenarios.judging.verdict import Ruling, exit_code_of
 from scenarios.stored.judge import Judged
-from tasklab.commands.check_words import print_malformed
-from tasklab.commands.output import EXIT_UNKNOWN, console, print_json
+from tasklab.ending import EXIT_UNKNOWN
+from tasklab.presentation.judgement import print_malformed
+from tasklab.presentation.terminal import console, print_json
 
 
 def check_objects(judged: Judged, name: str, *, time_limit_s: float, as_json: bool) -> int:
-    """Judge every lock or every status of a history as an object of its own, and print it; the exit code."""
+    """Judge every lock or every status of a history as a separate object, and print the result; returns the exit code."""
     model, calls = OBJECTS[name]
     malformed = judged.judgement.malformed
     if malformed:
@@ -41,14 +42,14 @@ def _unknown(name: str, reason: str) -> dict[str, object]:
 
 
 def judge_calls(calls: Iterable[Call], model: Model, *, name: str, time_limit_s: float) -> dict[str, object]:
-    """What is to be said of the calls; of none, that nothing is known."""
+    """The result for these calls; unknown if there are none."""
     called = list(calls)
     stop_at = time.monotonic() + time_limit_s
     answer = linearizable(called, model, lambda: time.monotonic() > stop_at)
     ruling = answer.ruling if called else Ruling.UNKNOWN
     reasons = {
         Ruling.HELD: "",
-        Ruling.BROKEN: "no order of the operations explains what was answered",
+        Ruling.BROKEN: "no order of the operations explains the answers",
         Ruling.UNKNOWN: f"no answer within {time_limit_s:g} s" if called else "no work: nothing was called",
     }
     about = {} if answer.key is None else {"key": answer.key}
@@ -65,7 +66,7 @@ def judge_calls(calls: Iterable[Call], model: Model, *, name: str, time_limit_s:
 
 
 def print_said(said: Mapping[str, Any], *, as_json: bool) -> None:
-    """As JSON, or in a line a verdict."""
+    """As JSON, or one line for each verdict."""
     if as_json:
         print_json(said)
         return

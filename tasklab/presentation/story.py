@@ -1,9 +1,9 @@
-"""How a story of a simulated world is shown on the terminal."""
+"""The story of a simulated world on the terminal."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tasklab.commands.output import console
+from tasklab.presentation.terminal import console
 
 if TYPE_CHECKING:
     from scenarios.record.run_facts import Turn
@@ -12,7 +12,7 @@ TURNS_SHOWN = 40
 
 
 def print_story(turns: "Sequence[Turn]") -> None:
-    """One numbered line a step, times in virtual seconds."""
+    """One numbered line for each step, times in virtual seconds."""
     from rich.table import Table
     from rich.text import Text
 

@@ -1,0 +1,67 @@
+"""How a command ends: its exit code, and errors in one sentence."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import typer
+
+from scenarios.judging.verdict import EXIT_BROKEN as EXIT_BROKEN
+from scenarios.judging.verdict import EXIT_HELD as EXIT_HELD
+from scenarios.judging.verdict import EXIT_UNKNOWN as EXIT_UNKNOWN
+
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+"""A campaign ended before its seeds: Ctrl-C, or the reader of its output has gone. A break found by then takes precedence."""
+
+
+class Unforeseen(Exception):
+    """An end of input or an operating system's error that no code foresaw: the lab is at fault, or a plug-in."""
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The exit code of several runs together: broken before unknown before held; unknown if there are none."""
+    found = set(codes)
+    for code in (EXIT_BROKEN, EXIT_UNKNOWN, EXIT_HELD):
+        if code in found:
+            return code
+    return EXIT_UNKNOWN
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turns a mistake of the caller into one sentence and exit code 2, a failure of the lab into exit code 3.
+
+    The exit codes 0 and 1 are given only by a verdict, so a plug-in's `sys.exit()` is a failure, too. An `EOFError` or `OSError`
+    is passed on as `Unforeseen`: Typer would end with 1, which states that a promise is broken.
+    """
+    from chaos.errors import ChaosError
+    from scenarios.errors import ScenarioError, WrongUsage
+
+    try:
+        yield
+    except WrongUsage as error:
+        fail(str(error), EXIT_USAGE)
+    except (ChaosError, ScenarioError) as error:
+        fail(f"unknown: {error}", EXIT_UNKNOWN)
+    except SystemExit as error:
+        fail(f"unknown: the plug-in ended the lab's process: SystemExit({error.code!r})", EXIT_UNKNOWN)
+    except (EOFError, OSError) as error:
+        raise Unforeseen(f"{type(error).__name__}: {error}") from error
+    except KeyboardInterrupt:
+        print("tasklab: interrupted; everything that was started has been ended", file=sys.stderr)
+        raise
+
+
+def fail(why: str, code: int) -> NoReturn:
+    """End with one sentence on standard error."""
+    warn(why)
+    raise typer.Exit(code)
+
+
+def warn(why: str) -> None:
+    """One sentence on standard error."""
+    from reports.embedding import visible
+
+    print(f"tasklab: {visible(why)}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""How results are shown: on a terminal, as JSON, in sentences."""

@@ -1,0 +1,96 @@
+"""Run → judge → report, once for all commands: a run by its name, and what became of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasklab.ending import EXIT_UNKNOWN, worst
+from tasklab.running.places import directory_of_run
+
+if TYPE_CHECKING:
+    from scenarios.judging.judge import Judgement
+    from scenarios.stored.rundir import RunDirectory
+
+SEED_MAX = 2**31 - 1
+
+Say = Callable[[str], None]
+"""Writes one line of progress."""
+
+CarryOut = Callable[[Path], "RunDirectory"]
+"""Carries a run out, and leaves it in a directory that does not exist yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunName:
+    """What is run, where, by which seed; `repeat`: the command that repeats it."""
+
+    scenario: str
+    system: str
+    environment: str
+    seed: int
+    repeat: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """A run that is over: its directory, and the judgement. Without a judgement it was not applicable, for the reason `why`."""
+
+    name: RunName
+    directory: Path | None
+    report: Path | None
+    judgement: "Judgement | None"
+    why: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """Of this run alone."""
+        return EXIT_UNKNOWN if self.judgement is None else self.judgement.exit_code
+
+    def to_json(self) -> dict[str, object]:
+        """For --json."""
+        judged = {} if self.judgement is None else self.judgement.to_json()
+        return {
+            "scenario": self.name.scenario,
+            "system": self.name.system,
+            "environment": self.name.environment,
+            "seed": self.name.seed,
+            "directory": self.directory and str(self.directory),
+            "report": self.report and str(self.report),
+            "why": self.why,
+            **judged,
+            "exit_code": self.exit_code,
+        }
+
+
+def judged(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedRun:
+    """Carry a run out in a directory of `place`, judge it, and write its report.
+
+    Raises:
+        NotApplicable: the scenario has nothing to strike in this system or environment.
+    """
+    from reports.build import write_report
+    from scenarios.stored.judge import judge_run
+    from scenarios.stored.rundir import REPORT_FILE
+
+    say(f"{name.scenario} × {name.system}: {name.repeat}")
+    run = carry_out(directory_of_run(place, name.scenario, name.system, name.seed))
+    judgement = judge_run(run)
+    report = write_report([run.path], run.path / REPORT_FILE)
+    return JudgedRun(name, run.path, report, judgement)
+
+
+def judged_if_applicable(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedRun:
+    """As `judged`; a scenario that has nothing to strike is a run without a judgement."""
+    from scenarios.errors import NotApplicable
+
+    try:
+        return judged(name, place, carry_out, say)
+    except NotApplicable as error:
+        say(f"  not applicable: {error}")
+        return JudgedRun(name, None, None, None, str(error))
+
+
+def exit_code_of_runs(runs: Sequence[JudgedRun]) -> int:
+    """Of several runs together: those that are not applicable decide nothing, unless all are."""
+    return worst(run.exit_code for run in runs if run.judgement is not None)

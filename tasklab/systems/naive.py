@@ -1,0 +1,3 @@
+"""The entry point `naive`."""
+
+from scenarios.systems.naive.plugin import system as system
