@@ -1,4 +1,4 @@
-"""The kit for whoever brings a system: every scenario of the catalogue as a test.
+"""The kit for the author of a system: every scenario of the catalogue as a test.
 
 pytest --pyargs scenarios.suite --system acme.lab:system [--environment E] [--seeds A..B] [--out DIR]
 """

@@ -76,7 +76,7 @@ class Experiment:
         5. account: statuses are read one last time, and the system's account of its tasks becomes the `final` event.
         6. end: processes stop. `after_events` completes the record: the audit trail, and acks that the lab swallowed.
 
-        The verdicts are not part of it: judges read what it leaves.
+        The verdicts are not part of it: judges read the record that it leaves.
 
         Raises:
             ChaosError, RunFailed: the lab could not go on.
@@ -181,7 +181,7 @@ class Experiment:
         return is_quiet or waited_s > patience.longest_s
 
     def _too_little_work(self) -> list[str]:
-        """The warm-up comes before any fault: that it was dealt with says nothing of the storm."""
+        """The warm-up does not count: it comes before any fault."""
         warm_up = self.timing.warm_up
         if warm_up is None:
             return []

@@ -102,7 +102,7 @@ class SimulatedStage:
         return self.events
 
     def say(self, text: str) -> None:
-        """Nothing: many worlds run unseen; the history tells all."""
+        """Nothing: no person watches a world run."""
 
     def begin(self, phase: str) -> None:
         """Note the phase; before the account, how many calls were made."""
