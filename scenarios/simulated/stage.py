@@ -115,6 +115,12 @@ class SimulatedStage:
         apis = [process for process in self.world.processes.values() if process.plan.role == "api"]
         return SimulatedClient(self.world, self._simulation, apis[self._api_numbers.get(name, 0) % len(apis)])
 
+    def check_plugin(self) -> None:
+        """Nothing: the simulation runs in this process."""
+
+    def abandon_plugin(self) -> None:
+        """Nothing, for the same reason."""
+
     def start_processes(self) -> None:
         """Every process of the world."""
         for process in self.world.processes.values():
