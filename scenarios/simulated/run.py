@@ -203,7 +203,7 @@ class WorldRun:
     def _crashes(self) -> list[str]:
         """Processes that ended by themselves for no reason of the plan: nothing is known of what they would have done next."""
         gone = self.experiment.supervisor.gone
-        return [f"{one} (a crash that nobody planned)" for one in gone if not one.endswith(KILLED_BY_TASK)]
+        return [f"{one} (a crash that was not planned)" for one in gone if not one.endswith(KILLED_BY_TASK)]
 
 
 def api_numbers(plan: WorldPlan) -> Mapping[str, int]:

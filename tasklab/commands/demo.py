@@ -100,7 +100,9 @@ def _report(judged: list[JudgedRun], place: Path) -> Path:
     from scenarios.stored.rundir import REPORT_FILE
 
     ran = [one.directory for one in judged if one.directory is not None]
-    inapplicable = [Inapplicable(one.name.scenario, one.name.system, one.why) for one in judged if one.directory is None]
+    inapplicable = [
+        Inapplicable(one.name.scenario, one.name.system, one.why) for one in judged if one.directory is None
+    ]
     return write_report(ran, place / REPORT_FILE, inapplicable=inapplicable)
 
 
