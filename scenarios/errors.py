@@ -15,7 +15,7 @@ ScenarioError
     └── ExecutorFailed       whoever ran them did not bring one to its end
 
 Beside the tree are exceptions that never leave this package: whoever calls what raises them makes a finding of them. MalformedEvent
-(events.py), MalformedHistory and MalformedEdn (jepsen/) say what cannot be read, SiftingFailed (engines/sieve.py) that a sieve gave
+(events.py), MalformedHistory and MalformedEdn (jepsen/) say what cannot be read, ScanFailed (stored/large) that the prefilter gave
 up, CannotStrike (simulated/faults.py) that a strike misses. NotARun (reports/) and NoUrls (tasklab/) are of this tree, too.
 """
 

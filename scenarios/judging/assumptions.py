@@ -6,12 +6,9 @@ history may leave all of that out (docs/history.md), and is judged as it is.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
-from scenarios.record.history import History, Timeline
-
-if TYPE_CHECKING:
-    from scenarios.record.run_facts import FaultRecord, RunFacts
+from scenarios.record.history import History, TaskTimeline
+from scenarios.record.run_facts import FaultRecord, RunFacts
 
 SHOWN = 3
 """So many tasks are named, of all that show the same."""
@@ -31,8 +28,8 @@ _STEPS = (
 """The steps of a strike: in the history, in run.json, in words."""
 
 
-def doubts_of_history(history: History) -> list[str]:
-    """Why the record of a run of the lab's own cannot be believed, a sentence for each kind of doubt; none: it can."""
+def violated_assumptions(history: History) -> list[str]:
+    """Why the record of a run of the lab's own cannot be believed, a sentence for each violated assumption; none: it can."""
     tasks, final = history.tasks, history.final
     cancelled, expired, done = (final.cancelled or (), final.expired or (), final.done or ()) if final else ((), (), ())
     asked = {event.task for event in history.events if event.event.startswith("cancel.")} if cancelled else set()
@@ -48,24 +45,26 @@ def doubts_of_history(history: History) -> list[str]:
     ]
 
 
-def doubts_of_run(facts: "RunFacts", history: History, sizes: Mapping[str, int]) -> list[str]:
+def violated_assumptions_of_run(facts: RunFacts, history: History, sizes: Mapping[str, int]) -> list[str]:
     """The same, and what contradicts run.json; `sizes`: bytes of each history file today."""
-    doubts = doubts_of_history(history)
+    violated = violated_assumptions(history)
     for name, size in facts.sizes.items():
         if sizes.get(name) != size:
             now = f"has {sizes[name]}" if name in sizes else "is gone"
-            doubts.append(f"{name} had {size} bytes when the run ended, and {now} now")
-    doubts += [f"{name} was not there when the run ended" for name in sizes if facts.sizes and name not in facts.sizes]
+            violated.append(f"{name} had {size} bytes when the run ended, and {now} now")
+    violated += [
+        f"{name} was not there when the run ended" for name in sizes if facts.sizes and name not in facts.sizes
+    ]
     last_ns = next((event.t_ns for event in reversed(history.events) if event.event.startswith(_WORK)), 0)
     if not facts.faults_may_miss:
-        doubts += _doubts_of_strikes(facts.strikes, max(last_ns, history.last_end_ns or 0))
-    doubts += _never_seen(facts.strikes, history, [name for name, size in sizes.items() if size])
-    doubts += _told_otherwise(facts.strikes, history)
-    doubts += _crashes_told_otherwise(facts, history)
-    return doubts
+        violated += _strikes_without_work(facts.strikes, max(last_ns, history.last_end_ns or 0))
+    violated += _never_seen(facts.strikes, history, [name for name, size in sizes.items() if size])
+    violated += _told_otherwise(facts.strikes, history)
+    violated += _crashes_told_otherwise(facts, history)
+    return violated
 
 
-def _doubts_of_strikes(strikes: Iterable["FaultRecord"], last_ns: int) -> Iterator[str]:
+def _strikes_without_work(strikes: Iterable[FaultRecord], last_ns: int) -> Iterator[str]:
     for strike in strikes:
         fault = f"fault {strike.fault} on {strike.target}"
         if strike.problem:
@@ -76,10 +75,10 @@ def _doubts_of_strikes(strikes: Iterable["FaultRecord"], last_ns: int) -> Iterat
             yield f"{fault} bit when all work was done"
 
 
-def _never_seen(strikes: Iterable["FaultRecord"], history: History, files: Collection[str]) -> Iterator[str]:
+def _never_seen(strikes: Iterable[FaultRecord], history: History, files: Collection[str]) -> Iterator[str]:
     """A process that was struck instead of the one that did the work.
 
-    A sieved history lacks events, hence the files; idle for one run is a process that handles tasks only where others took them all.
+    A prefiltered history lacks events, hence the files; idle for one run is a process that handles tasks only where others took them all.
     """
     actors = {event.actor for event in history.events if event.event not in _TOLD_OF_PROCESSES}
     for strike in strikes:
@@ -90,7 +89,7 @@ def _never_seen(strikes: Iterable["FaultRecord"], history: History, files: Colle
             yield f"fault {strike.fault} struck {strike.target}, of which nothing was ever seen"
 
 
-def _told_otherwise(strikes: Collection["FaultRecord"], history: History) -> Iterator[str]:
+def _told_otherwise(strikes: Collection[FaultRecord], history: History) -> Iterator[str]:
     """Steps of strikes that are in the history and not in run.json, or the other way round."""
     for event, instant, words in _STEPS:
         stated = Counter((strike.fault, strike.target) for strike in strikes if getattr(strike, instant) is not None)
@@ -101,7 +100,7 @@ def _told_otherwise(strikes: Collection["FaultRecord"], history: History) -> Ite
                 yield f"fault {fault} on {target} {words} {in_run} times in run.json, {in_history} times in the history"
 
 
-def _crashes_told_otherwise(facts: "RunFacts", history: History) -> Iterator[str]:
+def _crashes_told_otherwise(facts: RunFacts, history: History) -> Iterator[str]:
     """Deaths that the lab has not seen: a crash excuses a repeat, so a system must not write its own."""
     if facts.died is None:
         return  # an earlier version did not count
@@ -113,11 +112,11 @@ def _crashes_told_otherwise(facts: "RunFacts", history: History) -> Iterator[str
             yield f"{actor} crashed {told[actor]} times in the history, and the lab saw {seen[actor]}"
 
 
-def _acted_unseen(timeline: Timeline) -> bool:
+def _acted_unseen(timeline: TaskTimeline) -> bool:
     return bool(timeline.effects) and not timeline.attempts
 
 
-def _ran_early(timeline: Timeline) -> bool:
+def _ran_early(timeline: TaskTimeline) -> bool:
     """Of a task that was submitted at all: whether an attempt began before that."""
     if not timeline.submissions or not timeline.attempts:
         return False

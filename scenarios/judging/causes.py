@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 
-from scenarios.record.history import NS_PER_S, Attempt, Event, FaultSpan, History
+from scenarios.record.history import NS_PER_S, AttemptRecord, Event, FaultSpan, History
 
 
 class Cause(enum.StrEnum):
@@ -32,14 +32,14 @@ def cuts_worker_off(span: FaultSpan) -> bool:
     return _BETWEEN_WORKER_AND_TASK.search(f"{span.fault} {span.target}".lower().replace("_", " ")) is not None
 
 
-def repeats(history: History) -> Iterator[tuple[Attempt, Attempt]]:
+def repeats(history: History) -> Iterator[tuple[AttemptRecord, AttemptRecord]]:
     """Every start of a task but its first, each with the start before it."""
     for timeline in history.tasks.values():
         if len(timeline.attempts) > 1:
             yield from pairwise(timeline.attempts)
 
 
-def cause_of(history: History, former: Attempt, latter: Attempt) -> Cause:
+def cause_of(history: History, former: AttemptRecord, latter: AttemptRecord) -> Cause:
     """Why `latter` followed `former`, the next start before it of the same task."""
     if latter.round > former.round:
         return Cause.REDRIVE
@@ -58,7 +58,7 @@ def cause_of(history: History, former: Attempt, latter: Attempt) -> Cause:
     return Cause.UNEXPLAINED
 
 
-def crashed_between(history: History, former: Attempt, latter: Attempt) -> bool:
+def crashed_between(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:
     """Whether the actor of `former` crashed after starting it and before `latter`, with something left to lose.
 
     That is: the attempt had not ended, or its acknowledgement is not known to have arrived (docs/adr/0003).
@@ -76,7 +76,7 @@ def first_crash_ns(history: History, actor: str, from_ns: int, until_ns: int) ->
     return crashes_ns[first] if first < len(crashes_ns) and crashes_ns[first] <= until_ns else None
 
 
-def lease_ran_out(history: History, former: Attempt, latter: Attempt) -> bool:
+def lease_ran_out(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:
     """Whether the lease of `former` on its task had run out when `latter` started.
 
     Or whether `latter` is itself the late start of a lease older than `former`, a zombie's, that had run out (docs/adr/0003).
@@ -98,7 +98,7 @@ def lease_ran_out(history: History, former: Attempt, latter: Attempt) -> bool:
     )
 
 
-def _given_up_in_vain(history: History, attempt: Attempt, until_ns: int) -> Event | None:
+def _given_up_in_vain(history: History, attempt: AttemptRecord, until_ns: int) -> Event | None:
     """The hold of an attempt that said it gave it up, where the rows show that the task stayed held until it had run out.
 
     Its worker stood still, or was cut off, between the two.
@@ -121,7 +121,7 @@ def expiry_ns(lease: Event) -> int:
     return since + round(lease.ttl_s * NS_PER_S)
 
 
-def _hold_of(leases: list[Event], attempt: Attempt, until_ns: int) -> Event | None:
+def _hold_of(leases: list[Event], attempt: AttemptRecord, until_ns: int) -> Event | None:
     """The last acquisition or renewal of the hold under which the attempt ran; None if it was released while it still ran.
 
     Its actor may hold the lease once more by then, for the next attempt: that is another hold.

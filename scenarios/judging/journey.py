@@ -21,7 +21,7 @@ _LANE_OF: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JourneyStep:
     """One line of a journey. `text` is a sentence for a person."""
 
     t_ns: int
@@ -38,7 +38,7 @@ class Journey:
     `left_out`: how many events it lacks in the middle.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[JourneyStep, ...]
     left_out: int = 0
 
 
@@ -106,12 +106,12 @@ def _lane(event: Event) -> str:
     return _LANE_OF[event.event.partition(".")[0]]
 
 
-def _step(event: Event, witness: str) -> Step:
+def _step(event: Event, witness: str) -> JourneyStep:
     tell = _WORDS.get(event.event)
     text = tell(event) if tell is not None else _final_words(event, witness)
     if event.detail:
         text += f" ({event.detail})"
-    return Step(event.t_ns, event.actor, _lane(event), event.event, text)
+    return JourneyStep(event.t_ns, event.actor, _lane(event), event.event, text)
 
 
 def words_of(event: Event) -> str:

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from scenarios.judging.causes import Cause, cause_of, repeats
 from scenarios.judging.checkers import CHECKERS
 from scenarios.judging.guarantees import Guarantee
-from scenarios.judging.journey import Journey, Step, journeys
+from scenarios.judging.journey import Journey, JourneyStep, journeys
 from scenarios.judging.policy import Policy
-from scenarios.judging.reconciliation import Account, account_of
-from scenarios.judging.unremarkable import NONE, Ordinary
+from scenarios.judging.reconciliation import Reconciliation, reconcile
+from scenarios.judging.unremarkable import NONE, Unremarkable
 from scenarios.judging.verdict import (
     EXIT_HELD,
     EXIT_UNKNOWN,
-    Breach,
     Findings,
     Proof,
     Ruling,
     Verdict,
+    Violation,
     broken,
     exit_code_of,
     held,
@@ -42,7 +42,7 @@ class Judgement:
 
     verdicts: tuple[Verdict, ...]
     not_claimed: tuple[Verdict, ...]
-    account: Account
+    reconciliation: Reconciliation
     duplicates: Mapping[str, int]
     bounds: Mapping[str, str]
     journeys: Mapping[str, Journey]
@@ -61,7 +61,7 @@ class Judgement:
         return {
             "verdicts": {verdict.guarantee.value: _verdict_json(verdict) for verdict in self.verdicts},
             "not_claimed": {verdict.guarantee.value: _verdict_json(verdict) for verdict in self.not_claimed},
-            "account": account_json(self.account),
+            "account": reconciliation_json(self.reconciliation),
             "duplicates": dict(self.duplicates),
             "bounds": dict(self.bounds),
             "journeys": {name: [_step_json(step) for step in journey.steps] for name, journey in self.journeys.items()},
@@ -78,23 +78,25 @@ def judge(
     claims: Iterable[Guarantee] | None,
     policy: Policy,
     problems: Sequence[str] = (),
-    doubts: Sequence[str] = (),
-    ordinary: Ordinary = NONE,
+    violated: Sequence[str] = (),
+    unremarkable: Unremarkable = NONE,
 ) -> Judgement:
-    """Judge every promise over what was recorded, and the `ordinary` tasks that were only counted.
+    """Judge every promise over what was recorded, and the `unremarkable` tasks that were only counted.
 
     `claims` None: those promises are taken for claimed that the history puts to the test; all, where it does none.
     `problems` are the lab's own failures (a service did not start, a fault did not heal): with any, only what the events that are there
-    prove is broken, and nothing is held. `doubts` are what in the record contradicts itself, or what the lab knows of its own run
+    prove is broken, and nothing is held. `violated` are what in the record contradicts itself, or what the lab knows of its own run
     (scenarios/judging/assumptions.py): with any, nothing is held either, and what is proven is broken.
     """
     history = recorded.history
     malformed = tuple(map(str, recorded.malformed))
-    account = ordinary.adds_to_account(account_of(history, policy))
-    has_work = _has_work(history) or ordinary.tasks > 0
-    standing = _standing(history, account, malformed, problems, doubts, has_work=has_work)
-    findings = {guarantee: ordinary.adds(guarantee, check(history, policy)) for guarantee, check in CHECKERS.items()}
-    spared = _judged_on_own_events(history, ordinary) if standing.spares_own_events else frozenset()
+    reconciliation = unremarkable.adds_to_reconciliation(reconcile(history, policy))
+    has_work = _has_work(history) or unremarkable.tasks > 0
+    standing = _standing(history, reconciliation, malformed, problems, violated, has_work=has_work)
+    findings = {
+        guarantee: unremarkable.adds(guarantee, check(history, policy)) for guarantee, check in CHECKERS.items()
+    }
+    spared = _judged_on_own_events(history, unremarkable) if standing.spares_own_events else frozenset()
     verdicts = {
         guarantee: _verdict(guarantee, found, _Standing() if guarantee in spared else standing)
         for guarantee, found in findings.items()
@@ -105,7 +107,7 @@ def judge(
     return Judgement(
         verdicts=ordered,
         not_claimed=tuple(verdicts[guarantee] for guarantee in Guarantee if guarantee not in claimed),
-        account=account,
+        reconciliation=reconciliation,
         duplicates=_duplicates(history),
         bounds={
             guarantee.value: bound(findings[guarantee].exercised)
@@ -113,14 +115,14 @@ def judge(
             if verdict.ruling is Ruling.HELD and verdict.exercised
         },
         journeys=_journeys(history, ordered),
-        problems=(*problems, *_toothless(history), *doubts),
+        problems=(*problems, *_toothless(history), *violated),
         malformed=malformed,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """Why nothing can be held in this run ("": it can), and on what a breach may rest all the same.
+    """Why nothing can be held in this run ("": it can), and on what a violation may rest all the same.
 
     `spares_own_events`: whether limits and leases are judged none the less.
     """
@@ -135,10 +137,10 @@ _ALREADY_PROVEN = frozenset({Proof.EVENTS, Proof.RECORD})
 
 def _standing(
     history: History,
-    account: Account,
+    reconciliation: Reconciliation,
     malformed: Sequence[str],
     problems: Sequence[str],
-    doubts: Sequence[str],
+    violated: Sequence[str],
     *,
     has_work: bool,
 ) -> _Standing:
@@ -161,11 +163,11 @@ def _standing(
         return _Standing(
             "too little work: no submission was acknowledged or possible", _ALREADY_PROVEN, spares_own_events=True
         )
-    if account.contradiction:
-        return _Standing(account.contradiction)
-    if doubts:
-        return _Standing(f"the record cannot be believed: {doubts[0]}")
-    assert account.balanced, "every submitted task is in exactly one place of the account"
+    if reconciliation.contradiction:
+        return _Standing(reconciliation.contradiction)
+    if violated:
+        return _Standing(f"the record cannot be believed: {violated[0]}")
+    assert reconciliation.balanced, "every submitted task is in exactly one place of the account"
     return _Standing()
 
 
@@ -173,10 +175,10 @@ def _has_work(history: History) -> bool:
     return any(timeline.is_possible for timeline in history.tasks.values())
 
 
-def _judged_on_own_events(history: History, ordinary: Ordinary) -> frozenset[Guarantee]:
+def _judged_on_own_events(history: History, unremarkable: Unremarkable) -> frozenset[Guarantee]:
     """Limits and leases need no submission and no account: where there are events of theirs, these decide."""
     spared = set()
-    if history.leases or history.writes or ordinary.leases:
+    if history.leases or history.writes or unremarkable.leases:
         spared |= {Guarantee.SINGLE_HOLDER, Guarantee.FENCED_WRITES}
     if history.allowed_ns or history.denied:
         spared.add(Guarantee.RATE_LIMIT_RESPECTED)
@@ -188,10 +190,10 @@ def _toothless(history: History) -> list[str]:
 
 
 def _verdict(guarantee: Guarantee, found: Findings, standing: _Standing) -> Verdict:
-    proven = [breach for breach in found.breaches if breach.proof in standing.admits]
+    proven = [violation for violation in found.violations if violation.proof in standing.admits]
     if proven:
         return broken(
-            guarantee, _summary(proven), witnesses=(breach.witness for breach in proven), figures=found.figures
+            guarantee, _summary(proven), witnesses=(violation.witness for violation in proven), figures=found.figures
         )
     exercised = found.exercised > 0
     if standing.reason:
@@ -202,9 +204,9 @@ def _verdict(guarantee: Guarantee, found: Findings, standing: _Standing) -> Verd
     return held(guarantee, reason, figures=found.figures, exercised=exercised)
 
 
-def _summary(breaches: Sequence[Breach]) -> str:
-    first = min(breaches, key=lambda breach: breach.witness)
-    others = len({breach.witness for breach in breaches}) - 1
+def _summary(violations: Sequence[Violation]) -> str:
+    first = min(violations, key=lambda violation: violation.witness)
+    others = len({violation.witness for violation in violations}) - 1
     return f"{first.witness}: {first.what}" + (f" (and {others} more)" if others else "")
 
 
@@ -234,18 +236,18 @@ def _verdict_json(verdict: Verdict) -> dict[str, object]:
     }
 
 
-def account_json(account: Account) -> dict[str, object]:
+def reconciliation_json(reconciliation: Reconciliation) -> dict[str, object]:
     """The account in builtins: what must not happen by name, the rest by number."""
     return {
-        "submitted": account.submitted,
-        **{str(place): count for place, count in account.counts.items()},
-        "lost": list(account.lost),
-        "stuck": list(account.stuck),
-        "strangers": list(account.strangers),
-        "contradiction": account.contradiction,
-        "balanced": account.balanced,
+        "submitted": reconciliation.submitted,
+        **{str(place): count for place, count in reconciliation.counts.items()},
+        "lost": list(reconciliation.lost),
+        "stuck": list(reconciliation.stuck),
+        "strangers": list(reconciliation.strangers),
+        "contradiction": reconciliation.contradiction,
+        "balanced": reconciliation.balanced,
     }
 
 
-def _step_json(step: Step) -> dict[str, object]:
+def _step_json(step: JourneyStep) -> dict[str, object]:
     return {"t_ns": step.t_ns, "actor": step.actor, "lane": step.lane, "event": step.event, "text": step.text}

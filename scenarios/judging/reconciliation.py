@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scenarios.judging.policy import Policy
-from scenarios.record.history import Event, History, Timeline
+from scenarios.record.history import Event, History, TaskTimeline
 
 Place = Literal["done", "dead", "cancelled", "expired", "pending", "never_accepted", "lost", "stuck"]
 PLACES: tuple[Place, ...] = ("done", "dead", "cancelled", "expired", "pending", "never_accepted", "lost", "stuck")
@@ -39,13 +39,13 @@ def listing(history: History) -> Listing:
     )
 
 
-def is_done(history: History, timeline: Timeline, lists: Listing) -> bool:
+def is_done(history: History, timeline: TaskTimeline, lists: Listing) -> bool:
     """Listed as done, or an attempt ended ok; where the history records no end of any attempt, an accepted effect."""
     return timeline.succeeded or timeline.task in lists.done or (not history.records_ends and bool(timeline.effects))
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class Reconciliation:
     """How many submitted tasks ended where. Of what must not happen, `lost` and `stuck`, the tasks by name, sorted.
 
     `pending` counts what had not ended when a run was cut short: nothing can be called lost or stuck then. `strangers` are tasks
@@ -65,7 +65,7 @@ class Account:
         return not self.contradiction and self.submitted == sum(self.counts.values())
 
 
-def account_of(history: History, policy: Policy) -> Account:
+def reconcile(history: History, policy: Policy) -> Reconciliation:
     """The account of a history; of one without an end, how far it got."""
     lists = listing(history)
     final = history.final
@@ -89,10 +89,12 @@ def account_of(history: History, policy: Policy) -> Account:
     strangers = _strangers(history, lists)
     if is_calm:
         stuck.extend(task for task in strangers if task in lists.pending)
-    return Account(submitted, counts, tuple(sorted(lost)), tuple(sorted(stuck)), strangers, _contradiction(lists))
+    return Reconciliation(
+        submitted, counts, tuple(sorted(lost)), tuple(sorted(stuck)), strangers, _contradiction(lists)
+    )
 
 
-def _place(history: History, timeline: Timeline, lists: Listing, policy: Policy, *, is_calm: bool) -> Place:
+def _place(history: History, timeline: TaskTimeline, lists: Listing, policy: Policy, *, is_calm: bool) -> Place:
     task = timeline.task
     if task in lists.pending:
         return "stuck" if is_calm else "pending"
@@ -112,7 +114,7 @@ def _place(history: History, timeline: Timeline, lists: Listing, policy: Policy,
     return _place_by_events(timeline, history.final, policy)
 
 
-def _place_by_events(timeline: Timeline, final: Event, policy: Policy) -> Place:
+def _place_by_events(timeline: TaskTimeline, final: Event, policy: Policy) -> Place:
     """Where the events say that a task ended of which the system cannot list such tasks; else it is lost."""
     last = timeline.states[-1].to if timeline.states else None
     if final.done is None and last == "SUCCEEDED":
@@ -126,7 +128,7 @@ def _place_by_events(timeline: Timeline, final: Event, policy: Policy) -> Place:
     return "lost"
 
 
-def _was_given_up(timeline: Timeline, policy: Policy) -> bool:
+def _was_given_up(timeline: TaskTimeline, policy: Policy) -> bool:
     died_ns = timeline.deads[-1].t_ns if timeline.deads else None
     if died_ns is not None and not any(instant > died_ns for instant in timeline.redrives_ns):
         return True
@@ -137,7 +139,7 @@ def _was_given_up(timeline: Timeline, policy: Policy) -> bool:
     return policy.attempts_max is not None and len(latest) >= policy.attempts_max
 
 
-def _is_answered_by_another(history: History, timeline: Timeline, lists: Listing) -> bool:
+def _is_answered_by_another(history: History, timeline: TaskTimeline, lists: Listing) -> bool:
     """Whether every acknowledgement of this task named another task of the same user and key that is accounted for."""
     for answers in history.keyed.values():
         ids = answers.get(timeline.task)
@@ -153,7 +155,7 @@ def _is_answered_by_another(history: History, timeline: Timeline, lists: Listing
     return False
 
 
-def _is_accounted(history: History, timeline: Timeline, lists: Listing) -> bool:
+def _is_accounted(history: History, timeline: TaskTimeline, lists: Listing) -> bool:
     task = timeline.task
     return (
         is_done(history, timeline, lists)

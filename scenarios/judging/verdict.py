@@ -28,7 +28,7 @@ def exit_code_of(rulings: Iterable[Ruling]) -> int:
 
 
 class Proof(enum.Enum):
-    """What a breach rests on; it decides whether it still stands when a run is incomplete (docs/adr/0002)."""
+    """What a violation rests on; it decides whether it still stands when a run is incomplete (docs/adr/0002)."""
 
     EVENTS = "events that are there"
     RECORD = "the record having missed nothing until then"
@@ -36,7 +36,7 @@ class Proof(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
+class Violation:
     """One thing that should not have happened: who proves it, what it rests on, and one sentence for a person."""
 
     witness: str
@@ -52,7 +52,7 @@ class Findings:
     `undecided`: why the checker cannot tell although the run is complete, where it cannot.
     """
 
-    breaches: tuple[Breach, ...] = ()
+    violations: tuple[Violation, ...] = ()
     exercised: int = 0
     undecided: str = ""
     figures: Mapping[str, float] = field(default_factory=dict)

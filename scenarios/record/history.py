@@ -16,21 +16,21 @@ from scenarios.record.events import (
     decode_event,
     event_from,
 )
-from scenarios.record.timeline import FOREVER_NS, Attempt, FaultSpan, Timeline
+from scenarios.record.timeline import FOREVER_NS, AttemptRecord, FaultSpan, TaskTimeline
 
 __all__ = [
     "FINAL_LISTS",
     "FOREVER_NS",
     "NS_PER_S",
     "REQUIRED_FIELDS",
-    "Attempt",
+    "AttemptRecord",
     "Event",
     "FaultSpan",
     "History",
     "Malformed",
     "MalformedEvent",
     "Recorded",
-    "Timeline",
+    "TaskTimeline",
     "decode_event",
     "event_from",
 ]
@@ -38,9 +38,9 @@ __all__ = [
 _ACK_RANK = {None: 0, "invoke": 1, "info": 2, "ok": 3}
 
 
-class _Timelines(dict[str, Timeline]):
-    def __missing__(self, task: str) -> Timeline:
-        timeline = self[task] = Timeline(task)
+class _Timelines(dict[str, TaskTimeline]):
+    def __missing__(self, task: str) -> TaskTimeline:
+        timeline = self[task] = TaskTimeline(task)
         return timeline
 
 
@@ -52,7 +52,7 @@ class History:
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.events: list[Event] = sorted(events, key=attrgetter("t_ns"))
-        self.tasks: dict[str, Timeline] = _Timelines()
+        self.tasks: dict[str, TaskTimeline] = _Timelines()
         self.keyed: dict[tuple[str | None, str], dict[str, list[str]]] = defaultdict(dict)
         """By user and idempotency key: the tasks submitted under it, each with the ids that it was answered."""
         self.faults: list[FaultSpan] = []
@@ -142,7 +142,7 @@ class History:
             for attempt in attempts
         )
 
-    def _timeline(self, event: Event) -> Timeline:
+    def _timeline(self, event: Event) -> TaskTimeline:
         assert event.task is not None, "the vocabulary requires a task"
         return self.tasks[event.task]
 
@@ -160,7 +160,7 @@ class History:
                 timeline.unsure += 1
         self._take_key(timeline, event)
 
-    def _take_key(self, timeline: Timeline, event: Event) -> None:
+    def _take_key(self, timeline: TaskTimeline, event: Event) -> None:
         """An answer may leave out the key and the user that its invocation named."""
         named = next((one for one in reversed(timeline.submissions) if one.key is not None), None)
         if named is None:
@@ -174,7 +174,7 @@ class History:
 
     def _take_start(self, event: Event) -> None:
         timeline = self._timeline(event)
-        timeline.attempts.append(Attempt(timeline.task, event.actor, event.attempt, event.t_ns, 0))
+        timeline.attempts.append(AttemptRecord(timeline.task, event.actor, event.attempt, event.t_ns, 0))
 
     def _take_end(self, event: Event) -> None:
         timeline = self._timeline(event)
@@ -236,7 +236,7 @@ class History:
         self.final = event
 
 
-def _attempt_of(attempts: list[Attempt], event: Event, *, still_open: bool) -> Attempt | None:
+def _attempt_of(attempts: list[AttemptRecord], event: Event, *, still_open: bool) -> AttemptRecord | None:
     """The attempt that an end, an acknowledgement or a report belongs to.
 
     The latest start of the same actor whose number does not contradict; else the latest of that number, whoever started it.
@@ -253,18 +253,18 @@ def _attempt_of(attempts: list[Attempt], event: Event, *, still_open: bool) -> A
     return of_number
 
 
-def _count_rounds(timeline: Timeline) -> None:
+def _count_rounds(timeline: TaskTimeline) -> None:
     for attempt in timeline.attempts:
         attempt.round = sum(instant <= attempt.started_ns for instant in timeline.redrives_ns)
 
 
-def _order_simultaneous(attempts: list[Attempt]) -> None:
+def _order_simultaneous(attempts: list[AttemptRecord]) -> None:
     """Starts of equal time get an order that does not depend on the order of lines: by number, then by what became of them."""
     if any(one.started_ns == other.started_ns for one, other in pairwise(attempts)):
         attempts.sort(key=_canonical_order)
 
 
-def _canonical_order(attempt: Attempt) -> tuple[int, int, int, str, int]:
+def _canonical_order(attempt: AttemptRecord) -> tuple[int, int, int, str, int]:
     return (
         attempt.started_ns,
         FOREVER_NS if attempt.number is None else attempt.number,

@@ -10,7 +10,7 @@ FOREVER_NS = 2**63 - 1
 
 
 @dataclass(slots=True)
-class Attempt:
+class AttemptRecord:
     """One start of a task's handler, with the end and the acknowledgement that belong to it.
 
     `number` is what the system called it (null: it gave none). `round` counts the redrives before it. `ack` is the most that
@@ -33,7 +33,7 @@ AttemptName = tuple[str | None, int | None, int | None]
 
 
 @dataclass(slots=True)
-class Timeline:
+class TaskTimeline:
     """Everything that was seen of one task. Lists are in the order of time."""
 
     task: str
@@ -42,7 +42,7 @@ class Timeline:
     refused: int = 0
     unsure: int = 0
     submissions: list[Event] = field(default_factory=list)
-    attempts: list[Attempt] = field(default_factory=list)
+    attempts: list[AttemptRecord] = field(default_factory=list)
     effects: list[Event] = field(default_factory=list)
     states: list[Event] = field(default_factory=list)
     statuses: list[Event] = field(default_factory=list)

@@ -18,7 +18,7 @@ from chaos.simulation.network.delays import Delays, erratic, preempting
 from chaos.simulation.world import SimulatedProcess, World
 from scenarios.contract.system import Account
 from scenarios.experiment.drain import all_ended
-from scenarios.judging.assumptions import doubts_of_history
+from scenarios.judging.assumptions import violated_assumptions
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import Judgement, judge
 from scenarios.judging.policy import Policy
@@ -160,7 +160,7 @@ class WorldRun:
                 claims=claims,
                 policy=self._terms.policy,
                 problems=problems,
-                doubts=[*doubts_of_history(history), *self._crashes()],
+                violated=[*violated_assumptions(history), *self._crashes()],
             ),
             trace=self.world.trace,
             strikes=[*(course.facts() for course in self.nemesis.courses), *self.mishaps.told],

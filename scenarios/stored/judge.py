@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 
 from scenarios.errors import MalformedPolicy, NothingToJudge, UnknownName
-from scenarios.judging.assumptions import doubts_of_run
+from scenarios.judging.assumptions import violated_assumptions_of_run
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import Judgement, judge
 from scenarios.judging.policy import NO_POLICY, Policy, policy_from
-from scenarios.judging.unremarkable import NONE, Ordinary
+from scenarios.judging.unremarkable import NONE, Unremarkable
 from scenarios.record.history import History, Recorded
-from scenarios.stored.reading import DAMAGED, Document, is_for_the_sieve, is_lines, read_files, read_foreign, reading_of
+from scenarios.stored.reading import DAMAGED, Document, is_large, is_lines, read_files, read_foreign, reading_of
 from scenarios.stored.rundir import RUN_FILE, RunDirectory
 
 
@@ -25,14 +25,14 @@ from scenarios.stored.rundir import RUN_FILE, RunDirectory
 class Judged:
     """A judgement with the history it is of and the policy it was judged by; `source` is the path as a person wrote it.
 
-    `ordinary`: the tasks of a large history that were only counted, and whose events `recorded` lacks.
+    `unremarkable`: the tasks of a large history that were only counted, and whose events `recorded` lacks.
     """
 
     source: Path
     recorded: Recorded
     judgement: Judgement
     policy: Policy
-    ordinary: Ordinary = NONE
+    unremarkable: Unremarkable = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class Question:
 
 AS_STATED = Question()
 
-Doubt = Callable[[History], list[str]]
+Assumptions = Callable[[History], list[str]]
 """Why a record cannot be believed."""
 
 
-def no_doubt(history: History) -> list[str]:
+def no_assumptions(history: History) -> list[str]:
     """Of a foreign history nothing is known but what it says itself."""
     return []
 
@@ -68,7 +68,7 @@ def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
     if path.exists() and not path.is_file():
         raise NothingToJudge(f"{path} is neither a directory nor a regular file")
     try:
-        if is_for_the_sieve([path]) and is_lines(path):
+        if is_large([path]) and is_lines(path):
             return _judge_large(path, [path], question, question.policy or NO_POLICY, ())
         reading = read_foreign(path)
     except OSError as error:
@@ -97,14 +97,16 @@ def _judge_run(directory: RunDirectory, question: Question) -> Judged:
     assert stated.policy is not None
     files = directory.history_files()
 
-    def doubt(history: History) -> list[str]:
+    def assumptions(history: History) -> list[str]:
         """A run of which the lab itself says that it failed is not asked for more."""
-        return [] if problems else doubts_of_run(facts, history, directory.history_sizes())
+        return [] if problems else violated_assumptions_of_run(facts, history, directory.history_sizes())
 
-    if is_for_the_sieve(files):
-        judged = _judge_large(directory.path, files, stated, stated.policy, problems, doubt)
+    if is_large(files):
+        judged = _judge_large(directory.path, files, stated, stated.policy, problems, assumptions)
     else:
-        judged = _judge(directory.path, directory.read_history(), stated.claims, stated.policy, problems, doubt=doubt)
+        judged = _judge(
+            directory.path, directory.read_history(), stated.claims, stated.policy, problems, assumptions=assumptions
+        )
     directory.write_verdicts(judged.judgement.to_json())
     return judged
 
@@ -128,21 +130,23 @@ def _judge_large(
     question: Question,
     policy: Policy,
     problems: Sequence[str],
-    doubt: Doubt = no_doubt,
+    assumptions: Assumptions = no_assumptions,
 ) -> Judged:
     import duckdb  # slow to import, and only for large histories
 
-    from scenarios.stored.large.prefilter import SiftingFailed, sieve
+    from scenarios.stored.large.prefilter import ScanFailed, prefilter
 
     try:
-        sieved = sieve(files, policy, keep=question.keep)
-    except (duckdb.OutOfMemoryException, SiftingFailed) as error:  # reading it whole would take more memory still
+        prefiltered = prefilter(files, policy, keep=question.keep)
+    except (duckdb.OutOfMemoryException, ScanFailed) as error:  # reading it whole would take more memory still
         why = f"the history is too large for the memory that is there: {str(error).splitlines()[0]}"
         nothing = Recorded(History([]), sources=tuple(file.name for file in files))
         return _judge(source, nothing, question.claims, policy, [*problems, why])
     except (duckdb.Error, *DAMAGED):  # read whole, the history says itself, by file and line, what cannot be read
-        return _judge(source, read_files(files), question.claims, policy, problems, doubt=doubt)
-    return _judge(source, sieved.recorded, question.claims, policy, problems, sieved.ordinary, doubt)
+        return _judge(source, read_files(files), question.claims, policy, problems, assumptions=assumptions)
+    return _judge(
+        source, prefiltered.recorded, question.claims, policy, problems, prefiltered.unremarkable, assumptions
+    )
 
 
 def _judge(
@@ -151,12 +155,14 @@ def _judge(
     claims: frozenset[Guarantee] | None,
     policy: Policy,
     problems: Sequence[str],
-    ordinary: Ordinary = NONE,
-    doubt: Doubt = no_doubt,
+    unremarkable: Unremarkable = NONE,
+    assumptions: Assumptions = no_assumptions,
 ) -> Judged:
-    doubts = doubt(recorded.history)
-    judgement = judge(recorded, claims=claims, policy=policy, problems=problems, doubts=doubts, ordinary=ordinary)
-    return Judged(source, recorded, judgement, policy, ordinary)
+    violated = assumptions(recorded.history)
+    judgement = judge(
+        recorded, claims=claims, policy=policy, problems=problems, violated=violated, unremarkable=unremarkable
+    )
+    return Judged(source, recorded, judgement, policy, unremarkable)
 
 
 def claims_from(names: Iterable[str]) -> frozenset[Guarantee]:

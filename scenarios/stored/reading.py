@@ -15,8 +15,8 @@ LINE_BYTES_MAX = 512 * 2**20
 """No event is longer: the account of 40 million tasks fits."""
 DOCUMENT_BYTES_MAX = 2**30
 """A history larger than this comes as JSON lines."""
-SIEVE_BYTES_MIN = 24 * 2**20
-"""A history smaller than this is read whole; a larger one is sieved first (scenarios/stored/large/prefilter.py)."""
+LARGE_BYTES_MIN = 24 * 2**20
+"""A history smaller than this is read whole; a larger one is prefiltered first (scenarios/stored/large/prefilter.py)."""
 PACKED_BY = 10
 """By about how much gzip makes a history smaller."""
 MALFORMED_MAX = 100
@@ -129,9 +129,9 @@ def reading_of(document: Document, name: str) -> Reading:
     return Reading(collector.recorded([name]), claims, document.policy)
 
 
-def is_for_the_sieve(files: Sequence[Path]) -> bool:
-    """Whether these files are so large that they are sieved."""
-    return sum(file.stat().st_size * (PACKED_BY if is_packed(file) else 1) for file in files) >= SIEVE_BYTES_MIN
+def is_large(files: Sequence[Path]) -> bool:
+    """Whether these files are so large that they are prefiltered."""
+    return sum(file.stat().st_size * (PACKED_BY if is_packed(file) else 1) for file in files) >= LARGE_BYTES_MIN
 
 
 def is_lines(file: Path) -> bool:

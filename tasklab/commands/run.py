@@ -237,7 +237,7 @@ def print_judged(one: JudgedRun) -> None:
     terminal.print(table)
     for problem in one.judgement.problems:
         terminal.print(f"problem: {problem}", style="yellow")
-    account = one.judgement.account
+    account = one.judgement.reconciliation
     warm_ups = 0 if one.environment == WorldName.SIMULATED else min(1, account.submitted)
     terminal.print(f"account: {account_in_words(account, warm_ups=warm_ups)}")
     terminal.print(f"report:  {one.report}")

@@ -266,11 +266,11 @@ def test_statuses_of_tasks_that_were_only_counted_are_not_called_linearizable(
     run = a_run(tmp_path / "run", draft)
 
     assert check(run, "--model", "status").exit_code == 0
-    monkeypatch.setattr(reading, "SIEVE_BYTES_MIN", 0)
-    sieved = check(run, "--model", "status")
+    monkeypatch.setattr(reading, "LARGE_BYTES_MIN", 0)
+    prefiltered = check(run, "--model", "status")
 
-    assert sieved.exit_code == 3
-    assert "only counted" in sieved.stdout
+    assert prefiltered.exit_code == 3
+    assert "only counted" in prefiltered.stdout
 
 
 def test_a_long_journey_says_in_text_and_json_how_much_it_lacks(tmp_path: Path) -> None:

@@ -386,7 +386,7 @@ def test_what_puts_a_promise_to_the_test(guarantee: G, expected: int, lines: lis
 
 
 def test_a_state_that_there_is_none_of_is_named_with_those_that_there_are() -> None:
-    (breach,) = CHECKERS[G.LEGAL_TRANSITIONS](History([event("0 d state A to=QUEUED")]), Policy()).breaches
+    (breach,) = CHECKERS[G.LEGAL_TRANSITIONS](History([event("0 d state A to=QUEUED")]), Policy()).violations
 
     assert breach.what.startswith("'QUEUED' is no state of the life cycle; there are ACCEPTED, ")
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scenarios.judging.assumptions import doubts_of_history, doubts_of_run
+from scenarios.judging.assumptions import violated_assumptions, violated_assumptions_of_run
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import judge
 from scenarios.judging.policy import NO_POLICY
@@ -61,7 +61,7 @@ CRASH = {"t_s": 2.15, "actor": "worker-1", "event": "crash"}
 def test_a_sound_record_raises_no_doubt() -> None:
     history = history_of(*SOUND, *steps_of(HEALED), CRASH, CRASH)
 
-    assert doubts_of_run(facts(strikes=[HEALED], died={"worker-1": 1}), history, {}) == []
+    assert violated_assumptions_of_run(facts(strikes=[HEALED], died={"worker-1": 1}), history, {}) == []
 
 
 @pytest.mark.parametrize(
@@ -75,21 +75,21 @@ def test_a_sound_record_raises_no_doubt() -> None:
     ],
 )
 def test_what_nobody_asked_for_and_nothing_shows_is_doubted(events: list[dict[str, Any]], doubt: str) -> None:
-    assert doubts_of_history(history_of(*events)) == [doubt]
+    assert violated_assumptions(history_of(*events)) == [doubt]
 
 
 def test_what_was_asked_for_is_not_doubted() -> None:
     cancel = {"t_s": 1.5, "actor": "client", "event": "cancel.invoke", "task": "a"}
     late = SOUND[0] | {"deadline_s": 1.2}
 
-    assert doubts_of_history(history_of(*SOUND[:2], cancel, final(cancelled=["a"]))) == []
-    assert doubts_of_history(history_of(late, SOUND[1], final(expired=["a"]))) == []
+    assert violated_assumptions(history_of(*SOUND[:2], cancel, final(cancelled=["a"]))) == []
+    assert violated_assumptions(history_of(late, SOUND[1], final(expired=["a"]))) == []
 
 
 def test_many_tasks_are_one_doubt() -> None:
     submitted = [event | {"task": f"t{n}"} for n in range(5) for event in SOUND[:2]]
 
-    (doubt,) = doubts_of_history(history_of(*submitted, final(cancelled=[f"t{n}" for n in range(5)])))
+    (doubt,) = violated_assumptions(history_of(*submitted, final(cancelled=[f"t{n}" for n in range(5)])))
 
     assert doubt == "t0, t1, t2 (and 2 more): listed as cancelled, and nobody cancelled it"
 
@@ -106,13 +106,18 @@ def test_many_tasks_are_one_doubt() -> None:
     ],
 )
 def test_a_strike_that_proves_nothing_is_doubted(struck: FaultRecord, doubt: str) -> None:
-    assert doubts_of_run(facts(strikes=[struck]), history_of(*SOUND, *steps_of(struck)), {}) == [doubt]
+    assert violated_assumptions_of_run(facts(strikes=[struck]), history_of(*SOUND, *steps_of(struck)), {}) == [doubt]
 
 
 def test_a_drawn_fault_that_comes_late_or_never_says_nothing_of_the_others() -> None:
     late = strike(begun_ns=1, bit_ns=3 * NS_PER_S, healed_ns=4 * NS_PER_S)
 
-    assert doubts_of_run(facts(strikes=[late], faults_may_miss=True), history_of(*SOUND, *steps_of(late)), {}) == []
+    assert (
+        violated_assumptions_of_run(
+            facts(strikes=[late], faults_may_miss=True), history_of(*SOUND, *steps_of(late)), {}
+        )
+        == []
+    )
 
 
 WORKER = msgspec.structs.replace(HEALED, roles=("worker",))
@@ -124,7 +129,7 @@ def test_a_struck_worker_that_was_never_seen_at_work_is_doubted(fault: str) -> N
     struck = msgspec.structs.replace(WORKER, fault=fault)
     history = history_of(*SOUND, *steps_of(struck), CRASH, CRASH | {"event": "restart"})
 
-    doubts = doubts_of_run(
+    doubts = violated_assumptions_of_run(
         facts(strikes=[struck]), history, {"history.worker-10.7.jsonl": 9, "history.worker-1.8.jsonl": 0}
     )
 
@@ -135,7 +140,7 @@ def test_a_struck_worker_that_was_never_seen_at_work_is_doubted(fault: str) -> N
     ("struck", "events", "sizes"),
     [
         pytest.param(WORKER, [SOUND[2] | {"actor": "worker-1"}], {}, id="seen"),
-        pytest.param(WORKER, [], {"history.worker-1.77.jsonl": 9}, id="seen in what was sieved out"),
+        pytest.param(WORKER, [], {"history.worker-1.77.jsonl": 9}, id="seen in what was prefiltered out"),
         pytest.param(msgspec.structs.replace(WORKER, roles=("api", "relay")), [], {}, id="runs no handlers"),
         pytest.param(msgspec.structs.replace(WORKER, fault="network_degraded"), [], {}, id="struck at its link"),
     ],
@@ -145,15 +150,17 @@ def test_a_struck_process_that_was_seen_or_need_not_be_is_not_doubted(
 ) -> None:
     history = history_of(*SOUND, *events, *steps_of(struck))
 
-    assert doubts_of_run(facts(strikes=[struck]), history, sizes) == []
+    assert violated_assumptions_of_run(facts(strikes=[struck]), history, sizes) == []
 
 
 def test_faults_of_which_run_and_history_say_different_things_are_doubted() -> None:
     steps = steps_of(HEALED)
 
-    unhealed = doubts_of_run(facts(strikes=[HEALED]), history_of(*SOUND, *steps[:3]), {})
-    unknown = doubts_of_run(facts(), history_of(*SOUND, *steps[:2]), {})
-    other = doubts_of_run(facts(strikes=[HEALED]), history_of(*SOUND, *({**step, "fault": "x"} for step in steps)), {})
+    unhealed = violated_assumptions_of_run(facts(strikes=[HEALED]), history_of(*SOUND, *steps[:3]), {})
+    unknown = violated_assumptions_of_run(facts(), history_of(*SOUND, *steps[:2]), {})
+    other = violated_assumptions_of_run(
+        facts(strikes=[HEALED]), history_of(*SOUND, *({**step, "fault": "x"} for step in steps)), {}
+    )
 
     assert unhealed == ["fault process_killed on worker-1 healed 1 times in run.json, 0 times in the history"]
     assert unknown == [
@@ -175,15 +182,15 @@ def test_faults_of_which_run_and_history_say_different_things_are_doubted() -> N
 def test_a_crash_that_the_lab_did_not_see_is_doubted(died: dict[str, int] | None, doubts: list[str]) -> None:
     history = history_of(*SOUND, *steps_of(HEALED), CRASH, CRASH)
 
-    assert doubts_of_run(facts(strikes=[HEALED], died=died), history, {}) == doubts
+    assert violated_assumptions_of_run(facts(strikes=[HEALED], died=died), history, {}) == doubts
 
 
 def test_with_a_doubt_nothing_is_held_and_what_is_proven_is_broken() -> None:
     twice = history_of(*SOUND[:5], SOUND[3] | {"t_s": 3.0}, SOUND[5])
 
     held = judge(Recorded(history_of(*SOUND)), claims=CLAIMS, policy=NO_POLICY)
-    doubted = judge(Recorded(history_of(*SOUND)), claims=CLAIMS, policy=NO_POLICY, doubts=["something"])
-    broken = judge(Recorded(twice), claims=CLAIMS, policy=NO_POLICY, doubts=["something"])
+    doubted = judge(Recorded(history_of(*SOUND)), claims=CLAIMS, policy=NO_POLICY, violated=["something"])
+    broken = judge(Recorded(twice), claims=CLAIMS, policy=NO_POLICY, violated=["something"])
 
     assert (held.exit_code, doubted.exit_code, broken.exit_code) == (EXIT_HELD, EXIT_UNKNOWN, EXIT_BROKEN)
     assert {verdict.ruling for verdict in doubted.verdicts} == {Ruling.UNKNOWN}

@@ -9,14 +9,14 @@ may never have been able to report it: its lease had run out, or it died, stood 
 from scenarios.judging.causes import cuts_worker_off, first_crash_ns, lease_ran_out
 from scenarios.judging.policy import Policy
 from scenarios.judging.reconciliation import Listing, is_done, listing
-from scenarios.judging.verdict import Breach, Findings, Proof
-from scenarios.record.history import Attempt, History, Timeline
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import AttemptRecord, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks given up too early, not at all, or although they had succeeded."""
     lists = listing(history)
-    breaches: list[Breach] = []
+    violations: list[Violation] = []
     exercised = 0
     undecided = ""
     for timeline in history.tasks.values():
@@ -27,18 +27,18 @@ def check(history: History, policy: Policy) -> Findings:
         used_up = policy.attempts_max is not None and len(failures) >= policy.attempts_max
         exercised += is_dead or used_up or any(failure.error == "permanent" for failure in failures)
         found = [*_both(history, timeline, lists), *_early(timeline, policy)]
-        breaches.extend(
+        violations.extend(
             found or _missing(history, timeline, failures, lists, policy, done=is_done(history, timeline, lists))
         )
         if policy.attempts_max is None and any(dead.reason == "exhausted" for dead in timeline.deads):
             undecided = "a task is dead as exhausted, and the policy states no attempts_max"
     for task in sorted(lists.done & lists.dead - history.tasks.keys()):
-        breaches.append(Breach(task, Proof.END, "listed both as dead and as done"))
-    figures = {"dead": sum(len(timeline.deads) for timeline in history.tasks.values()), "wrong": len(breaches)}
-    return Findings(tuple(breaches), exercised=exercised, undecided=undecided, figures=figures)
+        violations.append(Violation(task, Proof.END, "listed both as dead and as done"))
+    figures = {"dead": sum(len(timeline.deads) for timeline in history.tasks.values()), "wrong": len(violations)}
+    return Findings(tuple(violations), exercised=exercised, undecided=undecided, figures=figures)
 
 
-def _both(history: History, timeline: Timeline, lists: Listing) -> list[Breach]:
+def _both(history: History, timeline: TaskTimeline, lists: Listing) -> list[Violation]:
     last_round = len(timeline.redrives_ns)
     succeeded = [attempt for attempt in timeline.attempts if attempt.outcome == "ok"]
     rounds_ok = {attempt.round for attempt in succeeded if not _decides_nothing(history, timeline, attempt)}
@@ -46,7 +46,7 @@ def _both(history: History, timeline: Timeline, lists: Listing) -> list[Breach]:
         rounds_ok = {last_round}
     rounds_dead = {_round_of(timeline, dead.t_ns) for dead in timeline.deads}
     if rounds_ok & rounds_dead:
-        return [Breach(timeline.task, Proof.EVENTS, "dead, and yet an attempt of it succeeded")]
+        return [Violation(timeline.task, Proof.EVENTS, "dead, and yet an attempt of it succeeded")]
     listed_dead = timeline.task in lists.dead
     done_now = (
         last_round in rounds_ok
@@ -54,11 +54,11 @@ def _both(history: History, timeline: Timeline, lists: Listing) -> list[Breach]:
         or (not history.records_ends and is_done(history, timeline, lists))
     )
     if (listed_dead and done_now) or (last_round in rounds_dead and timeline.task in lists.done):
-        return [Breach(timeline.task, Proof.END, "both dead and done at the end")]
+        return [Violation(timeline.task, Proof.END, "both dead and done at the end")]
     return []
 
 
-def _early(timeline: Timeline, policy: Policy) -> list[Breach]:
+def _early(timeline: TaskTimeline, policy: Policy) -> list[Violation]:
     if policy.attempts_max is None:
         return []
     for dead in timeline.deads:
@@ -70,11 +70,11 @@ def _early(timeline: Timeline, policy: Policy) -> list[Breach]:
             attempts = dead.attempts
         if attempts < policy.attempts_max:
             what = f"dead as exhausted after {attempts} of {policy.attempts_max} attempts"
-            return [Breach(timeline.task, Proof.RECORD, what)]
+            return [Violation(timeline.task, Proof.RECORD, what)]
     return []
 
 
-def _attempts_seen(timeline: Timeline, number: int) -> int:
+def _attempts_seen(timeline: TaskTimeline, number: int) -> int:
     """Attempts of one round, by whatever shows most: starts of the handler, or rows that say RUNNING (a worker may die between)."""
     starts = sum(attempt.round == number for attempt in timeline.attempts)
     claims = sum(
@@ -85,8 +85,14 @@ def _attempts_seen(timeline: Timeline, number: int) -> int:
 
 
 def _missing(
-    history: History, timeline: Timeline, failures: list[Attempt], lists: Listing, policy: Policy, *, done: bool
-) -> list[Breach]:
+    history: History,
+    timeline: TaskTimeline,
+    failures: list[AttemptRecord],
+    lists: Listing,
+    policy: Policy,
+    *,
+    done: bool,
+) -> list[Violation]:
     if timeline.task in lists.dead or timeline.task in lists.cancelled or timeline.task in lists.expired:
         return []
     by_round: dict[int, int] = {}
@@ -97,22 +103,22 @@ def _missing(
         is_last = failure.error == "permanent" or (policy.attempts_max is not None and count == policy.attempts_max)
         if is_last and not _given_up(timeline, failure):
             why = "a permanent error" if failure.error == "permanent" else f"{count} failed attempts"
-            return [Breach(timeline.task, Proof.END, f"{why} and no dead letter")]
+            return [Violation(timeline.task, Proof.END, f"{why} and no dead letter")]
     return []
 
 
-def _given_up(timeline: Timeline, failure: Attempt) -> bool:
+def _given_up(timeline: TaskTimeline, failure: AttemptRecord) -> bool:
     if any(_round_of(timeline, dead.t_ns) == failure.round for dead in timeline.deads):
         return True
     return any(row.to == "FAILED" and _round_of(timeline, row.t_ns) == failure.round for row in timeline.states)
 
 
-def _was_replaced(timeline: Timeline, attempt: Attempt) -> bool:
+def _was_replaced(timeline: TaskTimeline, attempt: AttemptRecord) -> bool:
     assert attempt.ended_ns is not None
     return any(attempt.started_ns < other.started_ns <= attempt.ended_ns for other in timeline.attempts)
 
 
-def _decides_nothing(history: History, timeline: Timeline, attempt: Attempt) -> bool:
+def _decides_nothing(history: History, timeline: TaskTimeline, attempt: AttemptRecord) -> bool:
     """Whether the task may have gone on without what this attempt came to.
 
     Another had already replaced it; or its worker lost its lease, died, stood still or was cut off before the next attempt began.
@@ -133,7 +139,7 @@ def _decides_nothing(history: History, timeline: Timeline, attempt: Attempt) -> 
     )
 
 
-def _round_of(timeline: Timeline, instant: int | None) -> int:
+def _round_of(timeline: TaskTimeline, instant: int | None) -> int:
     """How many redrives came before this instant."""
     assert instant is not None
     return sum(redriven < instant for redriven in timeline.redrives_ns)

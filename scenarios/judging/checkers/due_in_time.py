@@ -4,15 +4,15 @@ A task whose time had come by the end of a drained run, and that is lost or stuc
 """
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.reconciliation import account_of
-from scenarios.judging.verdict import Breach, Findings, Proof
-from scenarios.record.history import NS_PER_S, History, Timeline
+from scenarios.judging.reconciliation import reconcile
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import NS_PER_S, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Scheduled tasks that started much after their time."""
-    breaches = []
-    never_started: list[tuple[Timeline, int]] = []
+    violations = []
+    never_started: list[tuple[TaskTimeline, int]] = []
     exercised = 0
     latest_late_s = 0.0
     for timeline in history.tasks.values():
@@ -26,14 +26,14 @@ def check(history: History, policy: Policy) -> Findings:
             latest_late_s = max(latest_late_s, (started_ns - due_ns) / NS_PER_S)
             if started_ns > _latest_ns(history, policy, due_ns, started_ns):
                 what = f"started {(started_ns - due_ns) / NS_PER_S:.3g} s after its time"
-                breaches.append(Breach(timeline.task, Proof.EVENTS, what))
+                violations.append(Violation(timeline.task, Proof.EVENTS, what))
         else:
             never_started.append((timeline, due_ns))
-    breaches.extend(_never_came(history, policy, never_started))
+    violations.extend(_never_came(history, policy, never_started))
     return Findings(
-        tuple(breaches),
+        tuple(violations),
         exercised=exercised,
-        figures={"scheduled": exercised, "late": len(breaches), "latest_s": latest_late_s},
+        figures={"scheduled": exercised, "late": len(violations), "latest_s": latest_late_s},
     )
 
 
@@ -44,14 +44,14 @@ def _latest_ns(history: History, policy: Policy, due_ns: int, until_ns: int) -> 
     return max([latest_ns, *excused])
 
 
-def _never_came(history: History, policy: Policy, never_started: list[tuple[Timeline, int]]) -> list[Breach]:
+def _never_came(history: History, policy: Policy, never_started: list[tuple[TaskTimeline, int]]) -> list[Violation]:
     final = history.final
     if final is None or not never_started:
         return []
-    account = account_of(history, policy)
-    unfinished = {*account.lost, *account.stuck}
+    reconciliation = reconcile(history, policy)
+    unfinished = {*reconciliation.lost, *reconciliation.stuck}
     return [
-        Breach(timeline.task, Proof.END, "its time came, and it never started")
+        Violation(timeline.task, Proof.END, "its time came, and it never started")
         for timeline, due_ns in never_started
         if timeline.task in unfinished and final.t_ns > _latest_ns(history, policy, due_ns, final.t_ns)
     ]

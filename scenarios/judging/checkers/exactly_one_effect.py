@@ -7,26 +7,26 @@ Lost and dead tasks need no effect.
 from scenarios.judging.checkers.effect_at_most_once import doubled
 from scenarios.judging.policy import Policy
 from scenarios.judging.reconciliation import is_done, listing
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks that had no effect, or one too many."""
-    breaches: list[Breach] = []
+    violations: list[Violation] = []
     lists = listing(history)
     exercised = 0
     for timeline in history.tasks.values():
         if timeline.effects:
             exercised += 1
-            breaches.extend(doubled(timeline))
+            violations.extend(doubled(timeline))
         elif is_done(history, timeline, lists):
             exercised += 1
             # An effect comes before the end of its attempt; only of a task that is merely listed it may still be under way.
             proof = Proof.RECORD if timeline.succeeded else Proof.END
-            breaches.append(Breach(timeline.task, proof, "done without an accepted effect"))
+            violations.append(Violation(timeline.task, proof, "done without an accepted effect"))
     for task in sorted(lists.done.difference(history.tasks)):
-        breaches.append(Breach(task, Proof.END, "listed as done, without an accepted effect"))
+        violations.append(Violation(task, Proof.END, "listed as done, without an accepted effect"))
     return Findings(
-        tuple(breaches), exercised=exercised, figures={"done_or_with_effects": exercised, "wrong": len(breaches)}
+        tuple(violations), exercised=exercised, figures={"done_or_with_effects": exercised, "wrong": len(violations)}
     )

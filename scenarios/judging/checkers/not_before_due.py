@@ -1,13 +1,13 @@
 """No start before `due_s`; where submissions of a task differ, the earliest counts (rule 16)."""
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import NS_PER_S, History
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Scheduled tasks that started before their time."""
-    breaches = []
+    violations = []
     exercised = 0
     for timeline in history.tasks.values():
         due_s = timeline.due_s
@@ -17,5 +17,5 @@ def check(history: History, policy: Policy) -> Findings:
         due_ns = round(due_s[0] * NS_PER_S)
         if timeline.attempts and timeline.attempts[0].started_ns < due_ns:
             early_s = (due_ns - timeline.attempts[0].started_ns) / NS_PER_S
-            breaches.append(Breach(timeline.task, Proof.EVENTS, f"started {early_s:.3g} s before its time"))
-    return Findings(tuple(breaches), exercised=exercised, figures={"scheduled": exercised, "early": len(breaches)})
+            violations.append(Violation(timeline.task, Proof.EVENTS, f"started {early_s:.3g} s before its time"))
+    return Findings(tuple(violations), exercised=exercised, figures={"scheduled": exercised, "early": len(violations)})

@@ -6,7 +6,7 @@ without a row: a task started, and no row ever created it.
 
 from scenarios.judging.policy import Policy
 from scenarios.judging.reconciliation import listing
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import History
 
 
@@ -15,15 +15,17 @@ def check(history: History, policy: Policy) -> Findings:
     if not history.records_states:
         return Findings()
     pending = listing(history).pending
-    breaches = []
+    violations = []
     exercised = 0
     for timeline in history.tasks.values():
         if timeline.states:
             exercised += 1
             if timeline.task in pending and not timeline.ran and [row.to for row in timeline.states] == ["ACCEPTED"]:
-                breaches.append(Breach(timeline.task, Proof.END, "its row is there, and no message of it ever arrived"))
+                violations.append(
+                    Violation(timeline.task, Proof.END, "its row is there, and no message of it ever arrived")
+                )
         elif timeline.attempts:
-            breaches.append(Breach(timeline.task, Proof.RECORD, "started, and no row of it was ever written"))
+            violations.append(Violation(timeline.task, Proof.RECORD, "started, and no row of it was ever written"))
     return Findings(
-        tuple(breaches), exercised=exercised, figures={"rows": exercised, "one_without_the_other": len(breaches)}
+        tuple(violations), exercised=exercised, figures={"rows": exercised, "one_without_the_other": len(violations)}
     )

@@ -7,8 +7,8 @@ task, and so does any pause where no submission names a scope.
 from dataclasses import dataclass
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
-from scenarios.record.history import FOREVER_NS, NS_PER_S, History, Timeline
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import FOREVER_NS, NS_PER_S, History, TaskTimeline
 
 _EVERYTHING = (None, "", "all", "global", "*")
 
@@ -25,13 +25,13 @@ def check(history: History, policy: Policy) -> Findings:
     if not history.pauses:
         return Findings(figures={"pauses": 0})
     pauses = _pauses(history, round((policy.grace_s or 0.0) * NS_PER_S))
-    breaches = []
+    violations = []
     for timeline in history.tasks.values():
         for attempt in timeline.attempts:
             if any(_stops(pause, timeline) and pause.from_ns < attempt.started_ns < pause.until_ns for pause in pauses):
-                breaches.append(Breach(timeline.task, Proof.EVENTS, f"{attempt.actor} started it in a pause"))
+                violations.append(Violation(timeline.task, Proof.EVENTS, f"{attempt.actor} started it in a pause"))
     return Findings(
-        tuple(breaches), exercised=len(pauses), figures={"pauses": len(pauses), "started_paused": len(breaches)}
+        tuple(violations), exercised=len(pauses), figures={"pauses": len(pauses), "started_paused": len(violations)}
     )
 
 
@@ -51,5 +51,5 @@ def _pauses(history: History, grace_ns: int) -> list[_Pause]:
     return [*pauses, *(_Pause(scope, since_ns + grace_ns, FOREVER_NS) for scope, since_ns in begun.items())]
 
 
-def _stops(pause: _Pause, timeline: Timeline) -> bool:
+def _stops(pause: _Pause, timeline: TaskTimeline) -> bool:
     return pause.scope is None or any(event.scope == pause.scope for event in timeline.submissions)

@@ -3,13 +3,13 @@
 from collections import Counter
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks that were tried without end."""
-    breaches = []
+    violations = []
     most = 0
     exercised = 0
     for timeline in history.tasks.values():
@@ -20,12 +20,15 @@ def check(history: History, policy: Policy) -> Findings:
             starts = len(timeline.attempts)
         most = max(most, starts)
         if policy.attempts_max is not None and starts > policy.attempts_max:
-            breaches.append(
-                Breach(timeline.task, Proof.EVENTS, f"{starts} starts; the policy allows {policy.attempts_max}")
+            violations.append(
+                Violation(timeline.task, Proof.EVENTS, f"{starts} starts; the policy allows {policy.attempts_max}")
             )
     undecided = ""
     if policy.attempts_max is None and most > 1:
         undecided = f"a task was started {most} times, and the policy states no attempts_max"
     return Findings(
-        tuple(breaches), exercised=exercised, undecided=undecided, figures={"starts_most": most, "over": len(breaches)}
+        tuple(violations),
+        exercised=exercised,
+        undecided=undecided,
+        figures={"starts_most": most, "over": len(violations)},
     )

@@ -8,8 +8,8 @@ from bisect import bisect_left, insort
 
 from scenarios.judging.checkers.order_kept import acknowledged_ns, invoked_ns
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
-from scenarios.record.history import FOREVER_NS, History, Timeline
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import FOREVER_NS, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
@@ -23,8 +23,8 @@ def check(history: History, policy: Policy) -> Findings:
     if policy.overtakes_max is None:
         undecided = f"the policy states no overtakes_max; a task was overtaken {most} times"
         return Findings(exercised=len(overtakes), undecided=undecided, figures=figures)
-    breaches = tuple(
-        Breach(
+    violations = tuple(
+        Violation(
             task,
             Proof.EVENTS,
             f"overtaken by {count} tasks submitted after it; the policy allows {policy.overtakes_max}",
@@ -32,10 +32,10 @@ def check(history: History, policy: Policy) -> Findings:
         for task, count in overtakes
         if count > policy.overtakes_max
     )
-    return Findings(breaches, exercised=len(overtakes), figures=figures)
+    return Findings(violations, exercised=len(overtakes), figures=figures)
 
 
-def _overtakes(started: list[Timeline]) -> list[tuple[str, int]]:
+def _overtakes(started: list[TaskTimeline]) -> list[tuple[str, int]]:
     """For each acknowledged task that was not scheduled, how many submitted after it started before it."""
     by_submission = sorted(started, key=invoked_ns, reverse=True)
     position = 0

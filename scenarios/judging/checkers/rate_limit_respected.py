@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import NS_PER_S, History
 
 
@@ -20,14 +20,14 @@ def check(history: History, policy: Policy) -> Findings:
         undecided = "a limiter decided, and the policy states no window" if history.allowed_ns else ""
         return Findings(undecided=undecided, exercised=len(history.allowed_ns), figures=figures)
     exceeded = _KINDS[str(policy.window["kind"])]
-    breaches = []
+    violations = []
     exercised = len(history.denied)
     for (limit, user), instants in history.allowed_ns.items():
         exercised += (limit, user) not in history.denied and _comes_to_the_limit(instants, policy.window)
         what = exceeded(instants, policy.window)
         if what:
-            breaches.append(Breach(user, Proof.EVENTS, f"limit {limit}: {what}"))
-    return Findings(tuple(breaches), exercised=exercised, figures={**figures, "over": len(breaches)})
+            violations.append(Violation(user, Proof.EVENTS, f"limit {limit}: {what}"))
+    return Findings(tuple(violations), exercised=exercised, figures={**figures, "over": len(violations)})
 
 
 def _comes_to_the_limit(instants: list[int], window: Mapping[str, object]) -> bool:

@@ -1,7 +1,7 @@
 """From the last `fault.healed` to `final` (or the last attempt's end, where earlier) at most `policy.budget_s` (rule 17)."""
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import FOREVER_NS, NS_PER_S, History
 
 
@@ -22,13 +22,13 @@ def check(history: History, policy: Policy) -> Findings:
         undecided = f"the policy states no budget_s; it took {recovery_s:.3g} s"
         return Findings(exercised=exercised, undecided=undecided, figures=figures)
     limit_ns = healed_ns + round(policy.budget_s * NS_PER_S)
-    breaches: tuple[Breach, ...] = ()
+    violations: tuple[Violation, ...] = ()
     if caught_up_ns > limit_ns:
         # An attempt that ended too late proves it, whatever came after; the time of `final` does only if the drain was complete.
         proof = Proof.EVENTS if history.last_end_ns is not None else Proof.END
         what = f"caught up {recovery_s:.3g} s after the last healing; the budget is {policy.budget_s:g} s"
-        breaches = tuple(Breach(task, proof, what) for task in _late(history, limit_ns))
-    return Findings(breaches, exercised=exercised, figures=figures)
+        violations = tuple(Violation(task, proof, what) for task in _late(history, limit_ns))
+    return Findings(violations, exercised=exercised, figures=figures)
 
 
 def _caught_up_ns(history: History) -> int | None:

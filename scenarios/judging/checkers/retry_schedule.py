@@ -10,36 +10,36 @@ from itertools import pairwise
 
 from scenarios.judging.causes import crashed_between, lease_ran_out
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
-from scenarios.record.history import NS_PER_S, Attempt, History, Timeline
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import NS_PER_S, AttemptRecord, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks tried again too soon, too late, too often or in vain."""
-    breaches: list[Breach] = []
+    violations: list[Violation] = []
     exercised = 0
     for timeline in history.tasks.values():
         if len(timeline.attempts) < 2:
             continue
         exercised += any(attempt.outcome == "fail" for attempt in timeline.attempts)
         found = [*_delays(history, timeline, policy), *_in_vain(timeline), *_too_many(history, timeline, policy)]
-        breaches.extend(found)
+        violations.extend(found)
     undecided = ""
     if exercised and policy.delays_s is None and policy.attempts_max is None:
         undecided = "tasks were retried, and the policy states neither delays_s nor attempts_max"
     return Findings(
-        tuple(breaches),
+        tuple(violations),
         exercised=exercised,
         undecided=undecided,
-        figures={"retried": exercised, "off_schedule": len(breaches)},
+        figures={"retried": exercised, "off_schedule": len(violations)},
     )
 
 
-def _delays(history: History, timeline: Timeline, policy: Policy) -> list[Breach]:
+def _delays(history: History, timeline: TaskTimeline, policy: Policy) -> list[Violation]:
     if policy.delays_s is None:
         return []
     tolerance_s = policy.tolerance_s or 0.0
-    breaches = []
+    violations = []
     for failure in timeline.attempts:
         if failure.outcome != "fail" or failure.error != "transient":
             continue
@@ -52,11 +52,11 @@ def _delays(history: History, timeline: Timeline, policy: Policy) -> list[Breach
         waited_ns = retry_ns - failure.ended_ns
         if waited_ns < round((least_s - tolerance_s) * NS_PER_S):
             what = f"retried {waited_ns / NS_PER_S:.3g} s after failure {number}, before {least_s:g} s"
-            breaches.append(Breach(timeline.task, Proof.EVENTS, what))
+            violations.append(Violation(timeline.task, Proof.EVENTS, what))
         elif retry_ns > _latest_ns(history, policy, failure.ended_ns, retry_ns, most_s + tolerance_s):
             what = f"retried {waited_ns / NS_PER_S:.3g} s after failure {number}, after {most_s:g} s"
-            breaches.append(Breach(timeline.task, Proof.EVENTS, what))
-    return breaches
+            violations.append(Violation(timeline.task, Proof.EVENTS, what))
+    return violations
 
 
 def _latest_ns(history: History, policy: Policy, failed_ns: int, retry_ns: int, most_s: float) -> int:
@@ -68,7 +68,7 @@ def _latest_ns(history: History, policy: Policy, failed_ns: int, retry_ns: int, 
     return latest_ns
 
 
-def _next_start_ns(timeline: Timeline, failure: Attempt) -> int | None:
+def _next_start_ns(timeline: TaskTimeline, failure: AttemptRecord) -> int | None:
     """When the task was started next; None where never, by a person, or where another attempt had already replaced this one."""
     assert failure.ended_ns is not None
     for attempt in timeline.attempts:
@@ -80,7 +80,7 @@ def _next_start_ns(timeline: Timeline, failure: Attempt) -> int | None:
     return None
 
 
-def _number_in_round(timeline: Timeline, failure: Attempt) -> int:
+def _number_in_round(timeline: TaskTimeline, failure: AttemptRecord) -> int:
     """Its number, counted from 1 since the last redrive: by what the system said where it said anything, else by its order."""
     if failure.number is not None:
         earlier = [one.number for one in timeline.attempts if one.round < failure.round and one.number is not None]
@@ -90,17 +90,17 @@ def _number_in_round(timeline: Timeline, failure: Attempt) -> int:
     return next(place for place, attempt in enumerate(same_round, start=1) if attempt is failure)
 
 
-def _in_vain(timeline: Timeline) -> list[Breach]:
+def _in_vain(timeline: TaskTimeline) -> list[Violation]:
     for failure in timeline.attempts:
         if failure.outcome != "fail" or failure.error != "permanent":
             continue
         assert failure.ended_ns is not None
         if any(other.started_ns > failure.ended_ns and other.round == failure.round for other in timeline.attempts):
-            return [Breach(timeline.task, Proof.EVENTS, "started again after a permanent failure")]
+            return [Violation(timeline.task, Proof.EVENTS, "started again after a permanent failure")]
     return []
 
 
-def _too_many(history: History, timeline: Timeline, policy: Policy) -> list[Breach]:
+def _too_many(history: History, timeline: TaskTimeline, policy: Policy) -> list[Violation]:
     if policy.attempts_max is None or len(timeline.attempts) <= policy.attempts_max:
         return []
     counts: dict[int, int] = {timeline.attempts[0].round: 1}
@@ -113,4 +113,4 @@ def _too_many(history: History, timeline: Timeline, policy: Policy) -> list[Brea
     if most <= policy.attempts_max:
         return []
     what = f"{most} starts that no crash, lease expiry or redrive explains; the policy allows {policy.attempts_max}"
-    return [Breach(timeline.task, Proof.RECORD, what)]
+    return [Violation(timeline.task, Proof.RECORD, what)]

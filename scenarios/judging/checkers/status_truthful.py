@@ -8,14 +8,14 @@ for after the former was answered, where the history says when it was asked for.
 from scenarios.judging.checkers.legal_transitions import FINAL_STATES
 from scenarios.judging.policy import Policy
 from scenarios.judging.reconciliation import Listing, listing
-from scenarios.judging.verdict import Breach, Findings, Proof
-from scenarios.record.history import Event, History, Timeline
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import Event, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks of which a client was told what was not so."""
     lists = listing(history)
-    breaches: list[Breach] = []
+    violations: list[Violation] = []
     reads = 0
     exercised = 0
     for timeline in history.tasks.values():
@@ -26,20 +26,22 @@ def check(history: History, policy: Policy) -> Findings:
         if not finals:
             continue
         exercised += 1
-        breaches.extend(
+        violations.extend(
             _changed(timeline) or _ahead(timeline, finals) or _contradicted(history, timeline, finals, lists)
         )
-    return Findings(tuple(breaches), exercised=exercised, figures={"reads": reads, "untruthful": len(breaches)})
+    return Findings(tuple(violations), exercised=exercised, figures={"reads": reads, "untruthful": len(violations)})
 
 
-def _changed(timeline: Timeline) -> list[Breach]:
+def _changed(timeline: TaskTimeline) -> list[Violation]:
     former: Event | None = None
     for event in timeline.statuses:
         if former is not None:
             if timeline.redriven_between(_final_since_ns(timeline, former), event.t_ns):
                 former = None
             elif event.state != former.state and _asked_ns(event) > former.t_ns:
-                return [Breach(timeline.task, Proof.EVENTS, f"a client read {former.state}, and later {event.state}")]
+                return [
+                    Violation(timeline.task, Proof.EVENTS, f"a client read {former.state}, and later {event.state}")
+                ]
         if former is None and event.state in FINAL_STATES:
             former = event
     return []
@@ -51,7 +53,7 @@ def _asked_ns(event: Event) -> int:
     return asked_ns
 
 
-def _final_since_ns(timeline: Timeline, read: Event) -> int:
+def _final_since_ns(timeline: TaskTimeline, read: Event) -> int:
     """When the state that was read began, by its row; where there is none, when the client asked: a redrive after that explains another.
 
     Not when the client was answered, and with a row not even when it asked: a redrive's instant is that of its statement, and until its
@@ -62,7 +64,7 @@ def _final_since_ns(timeline: Timeline, read: Event) -> int:
     return max([*rows, *letters], default=_asked_ns(read))
 
 
-def _ahead(timeline: Timeline, finals: list[Event]) -> list[Breach]:
+def _ahead(timeline: TaskTimeline, finals: list[Event]) -> list[Violation]:
     if not timeline.states:
         return []
     made_ns: dict[str, int] = {}
@@ -73,14 +75,14 @@ def _ahead(timeline: Timeline, finals: list[Event]) -> list[Breach]:
         assert event.state is not None
         row_ns = made_ns.get(event.state)
         if row_ns is None:
-            return [Breach(timeline.task, Proof.RECORD, f"a client read {event.state}, and no row ever said so")]
+            return [Violation(timeline.task, Proof.RECORD, f"a client read {event.state}, and no row ever said so")]
         if event.t_ns < row_ns:
             what = f"a client read {event.state} {(row_ns - event.t_ns) / 1e9:.3g} s before the row that made it so"
-            return [Breach(timeline.task, Proof.EVENTS, what)]
+            return [Violation(timeline.task, Proof.EVENTS, what)]
     return []
 
 
-def _contradicted(history: History, timeline: Timeline, finals: list[Event], lists: Listing) -> list[Breach]:
+def _contradicted(history: History, timeline: TaskTimeline, finals: list[Event], lists: Listing) -> list[Violation]:
     final = history.final
     last = finals[-1]
     if final is None:
@@ -104,4 +106,4 @@ def _contradicted(history: History, timeline: Timeline, finals: list[Event], lis
     if listed is None and not elsewhere:
         return []
     where = "lists it elsewhere" if elsewhere else "does not list it so"
-    return [Breach(task, Proof.END, f"a client read {last.state}, and the final account {where}")]
+    return [Violation(task, Proof.END, f"a client read {last.state}, and the final account {where}")]

@@ -1,4 +1,4 @@
-"""Which tasks of a large history are ordinary: one grouping by DuckDB over its files, and what follows from it."""
+"""Which tasks of a large history are unremarkable: one grouping by DuckDB over its files, and what follows from it."""
 
 # ruff: noqa: S608 -- statements are put together from this module's own constants; names from outside are parameters
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.unremarkable import Ordinary
+from scenarios.judging.unremarkable import Unremarkable
 from scenarios.record.events import FINAL_LISTS, NS_PER_S
 from scenarios.record.timeline import FOREVER_NS
 from scenarios.stored.reading import is_packed
@@ -18,7 +18,7 @@ ACCOUNT_MEMORY = 8
 """By how much more memory than its length reading the account takes."""
 OBJECT_BYTES = 16 * 2**20
 """For how long a line DuckDB is ready; only the account is ever longer, and is read by itself."""
-EVENTS_OF_ORDINARY_MAX = 60
+EVENTS_OF_UNREMARKABLE_MAX = 60
 """More events than this of one subject are looked at; fewer cannot overflow a counter of six bits."""
 
 _COLUMNS = {
@@ -43,7 +43,7 @@ _COUNTED = (
     "lease.acquired",
     "lease.released",
 )
-"""What an ordinary task may have, each in its own six bits of one sum."""
+"""What an unremarkable task may have, each in its own six bits of one sum."""
 
 _PASSED_OVER = (
     *("ack.invoke", "ack.ok", "ack.info"),
@@ -56,10 +56,10 @@ _ODD_BIT = 60
 
 
 _MARK = "\x01"
-"""Before the names of what has a row in `lives` without being a task."""
+"""Before the names of what has a row in `summaries` without being a task."""
 
 
-class Lives:
+class Summaries:
     """What each task of the files did, in one row a task; DuckDB holds it, and spills to `directory` what does not fit."""
 
     def __init__(self, files: Sequence[Path], directory: Path) -> None:
@@ -74,7 +74,7 @@ class Lives:
             self._connection.execute(f"CREATE TABLE listed_{name} (task VARCHAR)")
         self._connection.execute(_GROUPING.replace("{source}", _source(files)))
         marked = self._connection.execute(
-            "DELETE FROM lives WHERE starts_with(subject, ?) RETURNING subject, start_ns, last_ns", [_MARK]
+            "DELETE FROM summaries WHERE starts_with(subject, ?) RETURNING subject, start_ns, last_ns", [_MARK]
         ).fetchall()
         self._spans = {subject[1:]: (earliest_ns, latest_ns) for subject, earliest_ns, latest_ns in marked}
 
@@ -100,16 +100,18 @@ class Lives:
     @property
     def last_end_ns(self) -> int | None:
         """When the last attempt ended."""
-        return self._one("SELECT max(end_ns) FROM lives")
+        return self._one("SELECT max(end_ns) FROM summaries")
 
     @property
     def records_states(self) -> bool:
         """Whether there is any row of an audit trail."""
-        return bool(self._one("SELECT count(*) FROM lives WHERE has_states"))
+        return bool(self._one("SELECT count(*) FROM summaries WHERE has_states"))
 
-    def sort(self, policy: Policy, *, keep: Iterable[str], can_list_done: bool) -> tuple[frozenset[str], Ordinary]:
+    def sort(self, policy: Policy, *, keep: Iterable[str], can_list_done: bool) -> tuple[frozenset[str], Unremarkable]:
         """The subjects that must be looked at, and the count of the others."""
-        self._set_aside("names_priority OR (SELECT bool_or(names_priority) FROM lives)")  # any may have overtaken any
+        self._set_aside(
+            "names_priority OR (SELECT bool_or(names_priority) FROM summaries)"
+        )  # any may have overtaken any
         if self.records_states:
             self._set_aside("NOT has_states")
         for subject in keep:
@@ -123,12 +125,12 @@ class Lives:
             self._set_aside(f"subject IN (SELECT task FROM listed_{name})")
         if can_list_done:
             self._set_aside("reads_final AND subject NOT IN (SELECT task FROM listed_done)")
-        self._set_aside("key IN (SELECT key FROM lives WHERE key IS NOT NULL GROUP BY key HAVING count(*) > 1)")
-        return self._odd(), self._ordinary()
+        self._set_aside("key IN (SELECT key FROM summaries WHERE key IS NOT NULL GROUP BY key HAVING count(*) > 1)")
+        return self._odd(), self._unremarkable()
 
     def _set_aside(self, condition: str, *parameters: object) -> None:
-        """These tasks are not ordinary after all."""
-        self._connection.execute(f"UPDATE lives SET plain = false WHERE plain AND ({condition})", parameters)
+        """These tasks are not unremarkable after all."""
+        self._connection.execute(f"UPDATE summaries SET plain = false WHERE plain AND ({condition})", parameters)
 
     def _paused(self) -> tuple[int, int]:
         """From the first pause to the last resumption: a start within may be one too many."""
@@ -139,18 +141,18 @@ class Lives:
     def _odd(self) -> frozenset[str]:
         listed = " UNION ALL ".join(f"SELECT task FROM listed_{name}" for name in FINAL_LISTS)
         rows = self._connection.execute(
-            "SELECT subject FROM lives WHERE NOT plain UNION"
-            f" SELECT task FROM ({listed}) WHERE task NOT IN (SELECT subject FROM lives)"
+            "SELECT subject FROM summaries WHERE NOT plain UNION"
+            f" SELECT task FROM ({listed}) WHERE task NOT IN (SELECT subject FROM summaries)"
         ).fetchall()
         return frozenset(row[0] for row in rows)
 
-    def _ordinary(self) -> Ordinary:
+    def _unremarkable(self) -> Unremarkable:
         counts = self._connection.execute(
             "SELECT count(*), count_if(has_states), 3 * count_if(has_states), sum(reads), count_if(reads_final),"
-            " sum(reports), count(key), count_if(has_deadline), sum(leases), sum(fenced) FROM lives WHERE plain"
+            " sum(reports), count(key), count_if(has_deadline), sum(leases), sum(fenced) FROM summaries WHERE plain"
         ).fetchone()
         assert counts is not None
-        return Ordinary(*(int(count or 0) for count in counts))
+        return Unremarkable(*(int(count or 0) for count in counts))
 
     def _one(self, query: str) -> int | None:
         row = self._connection.execute(query).fetchone()
@@ -172,7 +174,7 @@ def _source(files: Sequence[Path]) -> str:
 def _read(files: Sequence[Path], compression: str) -> str:
     names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _COLUMNS.items())
-    # What is no event is found, and said, by the reading that follows (sift.py); here such a line is a row of NULLs.
+    # What is no event is found, and said, by the reading that follows (scan.py); here such a line is a row of NULLs.
     return (
         f"read_json([{names}], format = 'newline_delimited', ignore_errors = true, columns = {{{columns}}},"
         f" compression = '{compression}', maximum_object_size = {OBJECT_BYTES})"
@@ -192,12 +194,12 @@ _ODD = 1 << _ODD_BIT
 _CODES = " ".join(f"WHEN '{event}' THEN {one}" for event, one in _ONE.items())
 _MARKED_EVENTS = ", ".join(f"'{event}'" for event in ("pause.ok", "resume.ok", "fault.healed"))
 _MARKED = 0
-"""The code of events that have a row of their own in `lives`: from the first of them to the last."""
+"""The code of events that have a row of their own in `summaries`: from the first of them to the last."""
 _MARKS = " ".join(f"WHEN {event} THEN {_MARKED}" for event in _MARKED_EVENTS.split(", "))
 _PASSED = ", ".join(f"'{event}'" for event in _PASSED_OVER)
 
 _GROUPING = f"""
-CREATE TABLE lives AS
+CREATE TABLE summaries AS
 WITH named AS (
     SELECT
         CASE
@@ -246,7 +248,7 @@ WITH named AS (
 SELECT
     subject,
     coalesce(
-        events <= {EVENTS_OF_ORDINARY_MAX} AND code < {_ODD}
+        events <= {EVENTS_OF_UNREMARKABLE_MAX} AND code < {_ODD}
         AND {_INVOKED} = 1 AND {_ACKNOWLEDGED} = 1 AND {_STARTED} = 1 AND {_SUCCEEDED} = 1
         AND ({_EFFECTS} = 1 OR ({_EFFECTS} = 2 AND step_min <> step_max))
         AND {_REPORTS} <= 1 AND {_ACQUIRED} <= 1 AND {_RELEASED} <= {_ACQUIRED}
@@ -267,7 +269,7 @@ SELECT
     fenced
 FROM grouped
 """
-"""Named events become one row a subject; the first condition that an ordinary task fails makes it one to be looked at.
+"""Named events become one row a subject; the first condition that an unremarkable task fails makes it one to be looked at.
 
 Who did something is not read: of a lease that was acquired once nobody else can have been a holder, whoever released it.
 """
