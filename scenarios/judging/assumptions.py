@@ -28,18 +28,35 @@ _STEPS = (
 """The steps of a strike: in the history, in run.json, in words."""
 
 
+class ViolatedAssumption(str):
+    """One sentence. `of_account`: the system's own lists contradict the record, which may be whole all the same."""
+
+    of_account: bool
+
+    def __new__(cls, sentence: str, *, of_account: bool = False) -> "ViolatedAssumption":
+        """A sentence that knows what it casts doubt on."""
+        violated = str.__new__(cls, sentence)
+        violated.of_account = of_account
+        return violated
+
+
+def is_of_the_account(violated: str) -> bool:
+    """Whether this violation leaves the record itself whole: then what the record proves stands."""
+    return isinstance(violated, ViolatedAssumption) and violated.of_account
+
+
 def violated_assumptions(history: History) -> list[str]:
     """Why the record of a run of the lab's own cannot be believed, a sentence for each violated assumption; none: it can."""
     tasks, final = history.tasks, history.final
     cancelled, expired, done = (final.cancelled or (), final.expired or (), final.done or ()) if final else ((), (), ())
     asked = {event.task for event in history.events if event.event.startswith("cancel.")} if cancelled else set()
     return [
-        *_said("listed as cancelled, and nobody cancelled it", (task for task in cancelled if task not in asked)),
-        *_said(
+        *_of_account("listed as cancelled, and nobody cancelled it", (task for task in cancelled if task not in asked)),
+        *_of_account(
             "listed as expired, and had no deadline",
             (task for task in expired if task in tasks and tasks[task].deadline_s is None),
         ),
-        *_said("listed as done, and never ran", (task for task in done if task in tasks and not tasks[task].ran)),
+        *_of_account("listed as done, and never ran", (task for task in done if task in tasks and not tasks[task].ran)),
         *_said("an effect, and no attempt recorded", (task for task, line in tasks.items() if _acted_unseen(line))),
         *_said("ran before it was submitted", (task for task, line in tasks.items() if _ran_early(line))),
     ]
@@ -121,6 +138,10 @@ def _ran_early(timeline: TaskTimeline) -> bool:
     if not timeline.submissions or not timeline.attempts:
         return False
     return timeline.attempts[0].started_ns < min(event.t_ns for event in timeline.submissions)
+
+
+def _of_account(what: str, tasks: Iterable[str]) -> Iterator[str]:
+    return (ViolatedAssumption(sentence, of_account=True) for sentence in _said(what, tasks))
 
 
 def _said(what: str, tasks: Iterable[str]) -> Iterator[str]:

@@ -13,6 +13,7 @@ LANES = ("client", "database", "broker", "worker", "outside", "lab")
 _LANE_OF: Mapping[str, str] = {
     **dict.fromkeys(("submit", "cancel", "pause", "resume", "redrive", "status", "allowed", "denied"), "client"),
     **dict.fromkeys(("state", "dead"), "database"),
+    "spawn": "database",
     "ack": "broker",
     **dict.fromkeys(("attempt", "progress", "lease", "crash", "restart"), "worker"),
     **dict.fromkeys(("effect", "write"), "outside"),
@@ -127,6 +128,12 @@ def _fenced(event: Event) -> str:
     return "" if event.fence is None else f" with fence {event.fence}"
 
 
+def _spawned(event: Event) -> str:
+    if event.schedule is not None:
+        return f"makes it for schedule {event.schedule}"
+    return "makes it" + (f", out of {event.parent}" if event.parent else "")
+
+
 def _named(event: Event) -> str:
     return "" if event.id is None else f" as {event.id}"
 
@@ -143,6 +150,7 @@ _WORDS: Mapping[str, Callable[[Event], str]] = {
     "submit.ok": lambda event: f"is told: accepted{_named(event)}",
     "submit.fail": lambda event: "is told: refused",
     "submit.info": lambda event: "gets no answer: it may have been accepted",
+    "spawn": _spawned,
     "attempt.start": lambda event: f"starts {_numbered(event)}",
     "attempt.ok": lambda event: f"finishes {_numbered(event)}",
     "attempt.fail": lambda event: f"fails in {_numbered(event)}: a {event.error} error",

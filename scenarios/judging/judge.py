@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scenarios.judging.causes import Cause, cause_of, repeats
+from scenarios.judging.assumptions import is_of_the_account
+from scenarios.judging.causes import Cause, repeats_of
 from scenarios.judging.checkers import CHECKERS
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.journey import Journey, JourneyStep, journeys
@@ -48,6 +49,7 @@ class Judgement:
     journeys: Mapping[str, Journey]
     problems: tuple[str, ...]
     malformed: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -68,6 +70,7 @@ class Judgement:
             "left_out": {name: journey.left_out for name, journey in self.journeys.items() if journey.left_out},
             "problems": list(self.problems),
             "malformed": list(self.malformed),
+            "warnings": list(self.warnings),
             "exit_code": self.exit_code,
         }
 
@@ -108,7 +111,7 @@ def judge(
         verdicts=ordered,
         not_claimed=tuple(verdicts[guarantee] for guarantee in Guarantee if guarantee not in claimed),
         reconciliation=reconciliation,
-        duplicates=_duplicates(history),
+        duplicates=_duplicates(history, policy),
         bounds={
             guarantee.value: bound(findings[guarantee].exercised)
             for guarantee, verdict in verdicts.items()
@@ -117,6 +120,7 @@ def judge(
         journeys=_journeys(history, ordered),
         problems=(*problems, *_toothless(history), *violated),
         malformed=malformed,
+        warnings=policy.warnings or (),
     )
 
 
@@ -164,9 +168,10 @@ def _standing(
             "too little work: no submission was acknowledged or possible", _ALREADY_PROVEN, spares_own_events=True
         )
     if reconciliation.contradiction:
-        return _Standing(reconciliation.contradiction)
+        return _Standing(reconciliation.contradiction, _ALREADY_PROVEN)
     if violated:
-        return _Standing(f"the record cannot be believed: {violated[0]}")
+        admits = frozenset(Proof) if all(map(is_of_the_account, violated)) else frozenset({Proof.EVENTS})
+        return _Standing(f"the record cannot be believed: {violated[0]}", admits)
     assert reconciliation.balanced, "every submitted task is in exactly one place of the account"
     return _Standing()
 
@@ -181,7 +186,7 @@ def _judged_on_own_events(history: History, unremarkable: Unremarkable) -> froze
     if history.leases or history.writes or unremarkable.leases:
         spared |= {Guarantee.SINGLE_HOLDER, Guarantee.FENCED_WRITES}
     if history.allowed_ns or history.denied:
-        spared.add(Guarantee.RATE_LIMIT_RESPECTED)
+        spared |= {Guarantee.RATE_LIMIT_RESPECTED, Guarantee.DENIED_ONLY_WHEN_FULL}
     return frozenset(spared)
 
 
@@ -210,8 +215,8 @@ def _summary(violations: Sequence[Violation]) -> str:
     return f"{first.witness}: {first.what}" + (f" (and {others} more)" if others else "")
 
 
-def _duplicates(history: History) -> dict[str, int]:
-    counts = Counter(cause_of(history, former, latter) for former, latter in repeats(history))
+def _duplicates(history: History, policy: Policy) -> dict[str, int]:
+    counts = Counter(repeat.cause for repeats in repeats_of(history, policy).values() for repeat in repeats)
     return {cause.value: counts[cause] for cause in Cause}
 
 

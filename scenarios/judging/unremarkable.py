@@ -1,6 +1,7 @@
 """Tasks that a large history holds by the million and no promise is put in question by: counted, not looked at. Pure.
 
-An unremarkable task was submitted and acknowledged once, started once and succeeded, had its effects once, and is listed as done or nowhere.
+An unremarkable task was submitted once and acknowledged, started once and succeeded, had its effects once, and is listed as done,
+or nowhere.
 What each promise learns from such tasks is in `adds`; scenarios/stored/large/prefilter.py separates them; the checkers see all others.
 """
 

@@ -10,6 +10,14 @@ import msgspec
 
 NS_PER_S = 1_000_000_000
 INSTANT_MAX_NS = 2**63 - 1
+
+
+def ns_of(seconds: float) -> int:
+    """Whole nanoseconds; what no clock reaches is cut off at `INSTANT_MAX_NS`."""
+    return round(max(-INSTANT_MAX_S, min(seconds, INSTANT_MAX_S)) * NS_PER_S)
+
+
+INSTANT_MAX_S = 9.2e9
 UNTIMED = -(2**63)
 """Stands for the time of an event that was built without one; a decoded event never has it."""
 
@@ -18,6 +26,7 @@ REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
     "submit.ok": ("task",),
     "submit.fail": ("task",),
     "submit.info": ("task",),
+    "spawn": ("task",),
     "attempt.start": ("task",),
     "attempt.ok": ("task",),
     "attempt.fail": ("task", "error"),
@@ -102,7 +111,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     expired: tuple[str, ...] | None = None
     pending: tuple[str, ...] | None = None
     t_s: float | None = None  # foreign histories may carry seconds; decoded events always have t_ns
-    asked_ns: int | None = None  # when the actor asked for what this event says it got: a lease, a status
+    asked_ns: int | None = None  # the earliest instant at which it can have happened: it did between then and t_ns
+    result: str | int | float | bool | None = None  # a digest of what an attempt returned, or of what a client read
+    parent: str | None = None  # of a task that the system made itself: the task that it came from
+    schedule: str | None = None  # of an occurrence that the system made itself: the name of its schedule
+    messages: tuple[str | int, ...] | None = None  # of a fault on messages: the ids of those that it hit, exactly
     detail: str | None = None  # free words for people; judges never read them
 
 

@@ -7,6 +7,8 @@ from scenarios.record.events import Event
 
 FOREVER_NS = 2**63 - 1
 """Later than every event."""
+ACKNOWLEDGEMENTS = frozenset({"submit.ok", "spawn"})
+"""Events from which a task is the system's to carry out."""
 
 
 @dataclass(slots=True)
@@ -26,6 +28,15 @@ class AttemptRecord:
     outcome: Literal["ok", "fail"] | None = None
     error: str | None = None
     ack: Literal["invoke", "info", "ok"] | None = None
+    acked_ns: int | None = None
+    """When its acknowledgement is first known to have arrived."""
+    ack_is_unsure: bool = False
+    """Whether its acknowledgement may have been lost, by the word of an `ack.info` for it."""
+    result: str | int | float | bool | None = None
+
+    def acked_by(self, instant: int) -> bool:
+        """Whether its acknowledgement is known to have arrived by then."""
+        return self.acked_ns is not None and self.acked_ns <= instant
 
 
 AttemptName = tuple[str | None, int | None, int | None]
@@ -49,8 +60,9 @@ class TaskTimeline:
     progress: list[tuple[AttemptName, Event]] = field(default_factory=list)
     deads: list[Event] = field(default_factory=list)
     redrives_ns: list[int] = field(default_factory=list)
-    cancelled_ns: int | None = None  # the first promise that it will not run again
+    cancels_ns: list[int] = field(default_factory=list)  # promises that it will not run again
     succeeded: bool = False  # an attempt of it ended ok, whether or not its start was seen
+    succeeded_ns: int | None = None  # when the last attempt that ended ok did so
     failures_without_start: list[Event] = field(default_factory=list)
 
     @property
@@ -62,6 +74,25 @@ class TaskTimeline:
     def is_possible(self) -> bool:
         """Whether it was acknowledged or may have been accepted: an invocation is ok, unknown or still open."""
         return self.acknowledged > 0 or self.unsure > 0 or self.invoked > self.refused
+
+    @property
+    def cancelled_ns(self) -> int | None:
+        """The first promise that it will not run again."""
+        return self.cancels_ns[0] if self.cancels_ns else None
+
+    @property
+    def acknowledged_ns(self) -> int:
+        """When it was first acknowledged, or the system made it itself; FOREVER_NS if neither."""
+        return next((event.t_ns for event in self.submissions if event.event in ACKNOWLEDGEMENTS), FOREVER_NS)
+
+    @property
+    def invoked_ns(self) -> int:
+        """When any client first tried to hand it in."""
+        return self.submissions[0].t_ns
+
+    def stated(self, field: Literal["order_key", "scope", "user"]) -> str | None:
+        """What the first of its submissions that names this says of it."""
+        return next((value for event in self.submissions if (value := getattr(event, field)) is not None), None)
 
     @property
     def ran(self) -> bool:
@@ -87,13 +118,20 @@ class TaskTimeline:
 
 @dataclass(slots=True)
 class FaultSpan:
-    """One fault from the moment it was asked for until its target was seen healthy (never: `FOREVER_NS`)."""
+    """One fault from the earliest moment at which it can have begun until its target was seen healthy (never: `FOREVER_NS`).
+
+    `bit_ns`: the earliest moment at which it can have taken effect, where it was seen to. `surely_from_ns` and `surely_until_ns`
+    bound the time in which it was on beyond doubt.
+    """
 
     fault: str
     target: str
     begun_ns: int
     bit: bool = False
     healed_ns: int = FOREVER_NS
+    bit_ns: int | None = None
+    surely_from_ns: int = 0
+    surely_until_ns: int = FOREVER_NS
 
     def overlaps(self, from_ns: int, until_ns: int) -> bool:
         """Whether it was on at any instant of this time, bounds included."""

@@ -2,7 +2,7 @@
 
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
-from scenarios.record.history import NS_PER_S, History
+from scenarios.record.history import NS_PER_S, History, ns_of
 
 
 def check(history: History, policy: Policy) -> Findings:
@@ -14,7 +14,7 @@ def check(history: History, policy: Policy) -> Findings:
         if deadline_s is None:
             continue
         exercised += 1
-        deadline_ns = round(deadline_s * NS_PER_S)
+        deadline_ns = ns_of(deadline_s)
         late = [attempt for attempt in timeline.attempts if attempt.started_ns > deadline_ns]
         if late:
             late_s = (late[0].started_ns - deadline_ns) / NS_PER_S

@@ -13,10 +13,10 @@ FINAL_STATES = frozenset({"SUCCEEDED", "FAILED", "DEAD", "CANCELLED", "EXPIRED"}
 
 MOVES: Mapping[str | None, frozenset[str]] = {
     None: frozenset({"ACCEPTED"}),
-    "ACCEPTED": frozenset({"RUNNING", "CANCELLED", "EXPIRED"}),
+    "ACCEPTED": frozenset({"RUNNING", "CANCELLED", "EXPIRED", "DEAD"}),
     "RUNNING": frozenset({"WAITING_TOOL", "RETRYING"}) | FINAL_STATES,
     "WAITING_TOOL": frozenset({"RUNNING", "RETRYING"}) | FINAL_STATES,
-    "RETRYING": frozenset({"RUNNING", "CANCELLED", "EXPIRED"}),
+    "RETRYING": frozenset({"RUNNING", "CANCELLED", "EXPIRED", "DEAD"}),
     "DEAD": frozenset({"ACCEPTED"}),
 }
 """What may follow what; None stands before the task exists."""

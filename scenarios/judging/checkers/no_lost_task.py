@@ -14,11 +14,9 @@ def check(history: History, policy: Policy) -> Findings:
     """Tasks that vanished."""
     reconciliation = reconcile(history, policy)
     acknowledged = sum(timeline.acknowledged > 0 for timeline in history.tasks.values())
+    what = "acknowledged, not done, and in no list of the account"
     return Findings(
-        tuple(
-            Violation(task, Proof.END, "acknowledged, not done, and in no list of the account")
-            for task in reconciliation.lost
-        ),
+        tuple(Violation(task, Proof.END, what) for task in reconciliation.lost),
         exercised=acknowledged,
         undecided=reconciliation.contradiction,
         figures={"acknowledged": acknowledged, "lost": len(reconciliation.lost)},

@@ -1,4 +1,4 @@
-"""Stuck is a task that the final account lists as pending, acknowledged or not (rule 3).
+"""Stuck is a task that the final account lists as pending, acknowledged or not, and that does not wait rightly (rules 3 and 19).
 
 Where the system cannot list what is pending and an acknowledged task is unaccounted for, nobody can tell lost from stuck.
 """
@@ -10,7 +10,7 @@ from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks that wait for nobody."""
+    """Tasks that nothing will carry out any more."""
     reconciliation = reconcile(history, policy)
     acknowledged = sum(timeline.acknowledged > 0 for timeline in history.tasks.values())
     undecided = reconciliation.contradiction

@@ -2,7 +2,7 @@
 
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
-from scenarios.record.history import NS_PER_S, History
+from scenarios.record.history import NS_PER_S, History, ns_of
 
 
 def check(history: History, policy: Policy) -> Findings:
@@ -14,7 +14,7 @@ def check(history: History, policy: Policy) -> Findings:
         if due_s is None:
             continue
         exercised += 1
-        due_ns = round(due_s[0] * NS_PER_S)
+        due_ns = ns_of(due_s[0])
         if timeline.attempts and timeline.attempts[0].started_ns < due_ns:
             early_s = (due_ns - timeline.attempts[0].started_ns) / NS_PER_S
             violations.append(Violation(timeline.task, Proof.EVENTS, f"started {early_s:.3g} s before its time"))

@@ -1,20 +1,18 @@
-"""What clients read (rule 13): no other state after a final one; a final one is that of the account, and not ahead of its row.
+"""What clients read (rule 13): no other state after a final one; a final one is that of the account, and not ahead of the facts.
 
 Once a client read a final state no later read shows another; a final state read is the one in `final`; none is read before the `state`
-row that made it, where there are rows. A redrive makes a final state that began before it an earlier one. Later is a read that was asked
-for after the former was answered, where the history says when it was asked for.
+row that made it, where there are rows, and SUCCEEDED not before the task's first effect. A redrive makes a final state that began
+before it an earlier one. Later is a read that was asked for after the former was answered, where the history says when it was asked for.
 """
 
 from scenarios.judging.checkers.legal_transitions import FINAL_STATES
 from scenarios.judging.policy import Policy
-from scenarios.judging.reconciliation import Listing, listing
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import Event, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks of which a client was told what was not so."""
-    lists = listing(history)
     violations: list[Violation] = []
     reads = 0
     exercised = 0
@@ -27,7 +25,10 @@ def check(history: History, policy: Policy) -> Findings:
             continue
         exercised += 1
         violations.extend(
-            _changed(timeline) or _ahead(timeline, finals) or _contradicted(history, timeline, finals, lists)
+            _changed(timeline)
+            or _ahead(timeline, finals)
+            or _ahead_of_its_effect(timeline, finals)
+            or _contradicted(history, timeline, finals)
         )
     return Findings(tuple(violations), exercised=exercised, figures={"reads": reads, "untruthful": len(violations)})
 
@@ -82,8 +83,24 @@ def _ahead(timeline: TaskTimeline, finals: list[Event]) -> list[Violation]:
     return []
 
 
-def _contradicted(history: History, timeline: TaskTimeline, finals: list[Event], lists: Listing) -> list[Violation]:
-    final = history.final
+def _ahead_of_its_effect(timeline: TaskTimeline, finals: list[Event]) -> list[Violation]:
+    """Done before the work: a client read SUCCEEDED, and the first effect of the task was accepted only after that."""
+    if not timeline.effects or timeline.redrives_ns:
+        return []
+    effect_ns = timeline.effects[0].t_ns
+    for event in finals:
+        if event.state == "SUCCEEDED" and event.t_ns < effect_ns:
+            early_s = (effect_ns - event.t_ns) / 1e9
+            return [
+                Violation(
+                    timeline.task, Proof.EVENTS, f"a client read SUCCEEDED {early_s:.3g} s before its first effect"
+                )
+            ]
+    return []
+
+
+def _contradicted(history: History, timeline: TaskTimeline, finals: list[Event]) -> list[Violation]:
+    final, lists = history.final, history.lists
     last = finals[-1]
     if final is None:
         return []
