@@ -37,7 +37,7 @@ def test_a_lock_has_a_single_holder_if_and_only_if_it_is_a_linearizable_mutex(hi
 
     answer = linearizable(calls(history), model)
 
-    assert (answer.ruling is Ruling.BROKEN) == bool(single_holder.check(history, NO_POLICY).breaches)
+    assert (answer.ruling is Ruling.BROKEN) == bool(single_holder.check(history, NO_POLICY).violations)
 
 
 def a_status(*reads: tuple[float, str]) -> Ruling:

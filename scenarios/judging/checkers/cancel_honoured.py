@@ -41,6 +41,7 @@ def _against(history: History, timeline: TaskTimeline, cancelled_ns: int, grace_
             after_s = (min(instants) - cancelled_ns) / NS_PER_S
             return Violation(timeline.task, Proof.EVENTS, f"{what} {after_s:.3g} s after its cancellation was promised")
     had_ended = any(instant <= late_ns for instant in oks) or (timeline.succeeded and not oks)
+    had_ended = had_ended or (bool(timeline.attempts) and not history.records_ends)  # nothing says when
     if until_ns == FOREVER_NS and timeline.task in history.lists.done and not had_ended:
         return Violation(
             timeline.task, Proof.END, "listed as done, although its cancellation was promised before it ended"
