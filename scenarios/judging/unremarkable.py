@@ -27,6 +27,10 @@ class Unremarkable:
     with_deadline: int = 0
     leases: int = 0
     fenced: int = 0
+    results_read: int = 0
+    with_result: int = 0
+    listed: int = 0
+    awaited: int = 0
 
     def adds(self, guarantee: Guarantee, found: Findings) -> Findings:
         """The findings of a judge, with what it would have counted of the unremarkable tasks."""
@@ -54,6 +58,9 @@ class Unremarkable:
             Guarantee.STATUS_TRUTHFUL: (self.read_final, {"reads": self.reads}),
             Guarantee.OUTBOX_ATOMIC: (self.audited, {"rows": self.audited} if self.audited else {}),
             Guarantee.IDEMPOTENT_SUBMISSION: (0, {"keys": self.keyed}),
+            Guarantee.OUTCOME_REPORTED: (self.listed, {"ended": self.listed}),
+            Guarantee.STARTS_IN_TIME: (self.awaited, {"awaited": self.awaited}),
+            Guarantee.RESULT_TRUTHFUL: (self.with_result, {"results_read": self.results_read}),
             Guarantee.DEADLINE_HONOURED: (self.with_deadline, {"with_deadline": self.with_deadline}),
         }
 

@@ -3,6 +3,8 @@
 `attempt.ok` and `status` may carry `result`, a digest. Where a success was recorded without one, nothing is known of its result.
 """
 
+import json
+
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import History, TaskTimeline
@@ -22,7 +24,7 @@ def check(history: History, policy: Policy) -> Findings:
         if returned is None:
             continue
         exercised += 1
-        wrong = [result for result in read if result not in returned]
+        wrong = [result for result in read if _text(result) not in returned]
         if wrong:
             what = f"a client read the result {wrong[0]!r}, which no attempt that ended ok returned"
             violations.append(Violation(timeline.task, Proof.RECORD, what))
@@ -30,9 +32,14 @@ def check(history: History, policy: Policy) -> Findings:
     return Findings(tuple(violations), exercised=exercised, figures=figures)
 
 
-def _returned(timeline: TaskTimeline) -> list[object] | None:
+def _returned(timeline: TaskTimeline) -> list[str] | None:
     """What its successful attempts returned; None where one of them does not say."""
-    results: list[object] = [one.result for one in timeline.attempts if one.outcome == "ok"]
+    results = [one.result for one in timeline.attempts if one.outcome == "ok"]
     if None in results or (timeline.succeeded and not results):
         return None
-    return results
+    return [_text(result) for result in results]
+
+
+def _text(result: object) -> str:
+    """As text: 1 and "1" are one digest, whichever way it was written down."""
+    return result if isinstance(result, str) else json.dumps(result)

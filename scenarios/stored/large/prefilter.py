@@ -54,8 +54,8 @@ def prefilter(files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = ()
         where = _copy_final(files, account)
         others = [_without_final(file, Path(scratch)) if file == where else file for file in files]
         with closing(Summaries(others, Path(scratch))) as summaries:
-            can_list_done = where is None or summaries.list_final(account, account.stat().st_size)
-            odd, unremarkable = summaries.sort(policy, keep=keep, can_list_done=can_list_done)
+            lists_done = where is not None and summaries.list_final(account, account.stat().st_size)
+            odd, unremarkable = summaries.sort(policy, keep=keep, lists_done=lists_done)
             last_end_ns, records_states = summaries.last_end_ns, summaries.records_states
     parts = [part for file in files for part in _parts(file, parts_min)]
     scanned = _scan_all(parts, odd, exact_trail=False)
@@ -63,7 +63,9 @@ def prefilter(files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = ()
         parts = [_whole(file) for file in files]
         scanned = _scan_all(parts, odd, exact_trail=True)
     recorded = _recorded(files, parts, scanned)
-    recorded.history.count_in(last_end_ns=last_end_ns, records_states=records_states)
+    last_ns = max((max(one.latest_ns.values(), default=0) for one in scanned), default=0)
+    last_ns = max(last_ns, max((max(one.trail_latest_ns.values(), default=0) for one in scanned), default=0))
+    recorded.history.count_in(last_end_ns=last_end_ns, records_states=records_states, last_ns=last_ns)
     return Prefiltered(recorded, unremarkable)
 
 

@@ -244,6 +244,7 @@ class _Scanner:
                 self._scanned.malformed.append((line, went_back(actor, t_ns, before_ns)))
             self._trail_ns[actor, event.task] = t_ns
             self._scanned.trail_first_ns.setdefault(actor, t_ns)
+            self._scanned.trail_latest_ns[actor] = max(t_ns, self._scanned.trail_latest_ns.get(actor, t_ns))
             return
         before_ns = self._scanned.trail_latest_ns.get(actor)
         if before_ns is None:

@@ -2,14 +2,15 @@
 
 # ruff: noqa: S608 -- statements are put together from this module's own constants; names from outside are parameters
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 
-from scenarios.judging.policy import Policy
+from scenarios.judging.policy import REPORT_S, Policy
 from scenarios.judging.unremarkable import Unremarkable
-from scenarios.record.events import FINAL_LISTS, NS_PER_S
+from scenarios.record.events import FINAL_LISTS, NS_PER_S, ns_of
 from scenarios.record.timeline import FOREVER_NS
 from scenarios.stored.reading import is_packed
 
@@ -25,7 +26,7 @@ _COLUMNS = {
     **dict.fromkeys(("t_ns", "attempt", "fence"), "BIGINT"),
     **dict.fromkeys(("t_s", "due_s", "deadline_s"), "DOUBLE"),
     **dict.fromkeys(
-        ("event", "task", "resource", "step", "from", "to", "state", "key", "user", "scope", "order_key"),
+        ("event", "task", "resource", "step", "from", "to", "state", "key", "user", "scope", "order_key", "result"),
         "VARCHAR",
     ),
     "priority": "BIGINT",
@@ -107,26 +108,30 @@ class Summaries:
         """Whether there is any row of an audit trail."""
         return bool(self._one("SELECT count(*) FROM summaries WHERE has_states"))
 
-    def sort(self, policy: Policy, *, keep: Iterable[str], can_list_done: bool) -> tuple[frozenset[str], Unremarkable]:
+    def sort(self, policy: Policy, *, keep: Iterable[str], lists_done: bool) -> tuple[frozenset[str], Unremarkable]:
         """The subjects that must be looked at, and the count of the others."""
         self._set_aside(
             "names_priority OR (SELECT bool_or(names_priority) FROM summaries)"
         )  # any may have overtaken any
         if self.records_states:
             self._set_aside("NOT has_states")
+        for condition in _asked_of_all(policy):
+            self._set_aside(condition)
         for subject in keep:
             self._set_aside("subject = ?", subject)
         if "pause.ok" in self._spans:
             self._set_aside("start_ns BETWEEN ? AND ?", *self._paused())
         if "fault.healed" in self._spans and policy.budget_s is not None:
             healed_ns = self._spans["fault.healed"][1]
-            self._set_aside("last_ns > ?", healed_ns + round(policy.budget_s * NS_PER_S))
+            self._set_aside("last_ns > greatest(acknowledged_ns, ?) + ?", healed_ns, ns_of(policy.budget_s))
         for name in FINAL_LISTS[1:]:
             self._set_aside(f"subject IN (SELECT task FROM listed_{name})")
-        if can_list_done:
-            self._set_aside("reads_final AND subject NOT IN (SELECT task FROM listed_done)")
+        if lists_done:
+            self._set_aside("subject NOT IN (SELECT task FROM listed_done)")
+        late_ns = ns_of(REPORT_S if policy.budget_s is None else policy.budget_s)
+        self._set_aside("read_ns > end_ns + ?", late_ns)  # what a client read so late has to be looked at
         self._set_aside("key IN (SELECT key FROM summaries WHERE key IS NOT NULL GROUP BY key HAVING count(*) > 1)")
-        return self._odd(), self._unremarkable()
+        return self._odd(), self._unremarkable(policy, lists_done=lists_done)
 
     def _set_aside(self, condition: str, *parameters: object) -> None:
         """These tasks are not unremarkable after all."""
@@ -146,19 +151,32 @@ class Summaries:
         ).fetchall()
         return frozenset(row[0] for row in rows)
 
-    def _unremarkable(self) -> Unremarkable:
+    def _unremarkable(self, policy: Policy, *, lists_done: bool) -> Unremarkable:
         counts = self._connection.execute(
             "SELECT count(*), count_if(has_states), 3 * count_if(has_states), sum(reads), count_if(reads_final),"
-            " sum(reports), count(key), count_if(has_deadline), sum(leases), sum(fenced) FROM summaries WHERE plain"
+            " sum(reports), count(key), count_if(has_deadline), sum(leases), sum(fenced), sum(results_read),"
+            " count_if(results_read > 0 AND result IS NOT NULL) FROM summaries WHERE plain"
         ).fetchone()
         assert counts is not None
-        return Unremarkable(*(int(count or 0) for count in counts))
+        counted = Unremarkable(*(int(count or 0) for count in counts))
+        awaited = counted.tasks if isinstance(policy.wait_s, int | float) else 0
+        return replace(counted, listed=counted.tasks if lists_done else 0, awaited=awaited)
 
     def _one(self, query: str) -> int | None:
         row = self._connection.execute(query).fetchone()
         assert row is not None
         value: int | None = row[0]
         return value
+
+
+def _asked_of_all(policy: Policy) -> Iterator[str]:
+    """Which tasks a limit on all of them, on users, or on waiting makes remarkable."""
+    if isinstance(policy.wait_s, int | float):
+        yield f"start_ns > acknowledged_ns + {ns_of(policy.wait_s)}"
+    limits: list[str] = [] if policy.concurrency is None else [policy.concurrency.by]
+    limits += [] if policy.execution_window is None else [str(policy.execution_window.get("by") or "all")]
+    if any(by in ("all", "user") for by in limits):
+        yield "true"
 
 
 def _source(files: Sequence[Path]) -> str:
@@ -214,7 +232,7 @@ WITH named AS (
         END AS code,
         coalesce(t_ns, CAST(round(t_s * {NS_PER_S}) AS BIGINT)) AS t_ns,
         event = 'attempt.fail' AS is_failure,
-        "from", "to", state, fence, step, deadline_s, priority,
+        "from", "to", state, fence, step, deadline_s, priority, result,
         CASE WHEN key IS NOT NULL THEN hash(key, coalesce("user", '')) END AS key
     FROM {{source}}
     WHERE event NOT IN ({_PASSED})
@@ -233,7 +251,14 @@ WITH named AS (
         min(key) AS key,
         max(key) AS key_max,
         min(CASE WHEN code IN ({_ONE["attempt.start"]}, {_MARKED}) THEN t_ns END) AS start_ns,
+        min(CASE WHEN code = {_ONE["submit.ok"]} THEN t_ns END) AS acknowledged_ns,
         max(CASE WHEN code = {_ONE["attempt.ok"]} OR is_failure THEN t_ns END) AS end_ns,
+        min(CASE WHEN code = {_ONE["effect"]} THEN t_ns END) AS effect_ns,
+        max(CASE WHEN code = {_ONE["status"]} THEN t_ns END) AS read_ns,
+        min(CASE WHEN code = {_ONE["attempt.ok"]} THEN result END) AS result,
+        min(CASE WHEN code = {_ONE["status"]} AND state = 'SUCCEEDED' THEN result END) AS read_result_min,
+        max(CASE WHEN code = {_ONE["status"]} AND state = 'SUCCEEDED' THEN result END) AS read_result_max,
+        count(CASE WHEN code = {_ONE["status"]} AND state = 'SUCCEEDED' THEN result END) AS results_read,
         max(CASE WHEN code IN ({_ONE["attempt.ok"]}, {_ONE["effect"]}, {_MARKED}) THEN t_ns END) AS last_ns,
         min(CASE WHEN code = {_ONE["state"]} AND "to" = 'ACCEPTED' AND "from" IS NULL THEN t_ns END) AS accepted_ns,
         min(CASE WHEN code = {_ONE["state"]} AND "to" = 'RUNNING' AND "from" = 'ACCEPTED' THEN t_ns END) AS running_ns,
@@ -256,11 +281,13 @@ SELECT
         AND key IS NOT DISTINCT FROM key_max
         AND (read_final_ns IS NULL OR read_other_ns IS NULL OR read_other_ns < read_final_ns)
         AND (read_final_ns IS NULL OR succeeded_ns IS NULL OR succeeded_ns <= read_final_ns)
+        AND (read_final_ns IS NULL OR effect_ns <= read_final_ns)
+        AND (results_read = 0 OR (read_result_min = read_result_max AND (result IS NULL OR result = read_result_min)))
         AND (deadline_s IS NULL OR start_ns <= deadline_s * {NS_PER_S} - 1)
         AND ({_ROWS} = 0 OR ({_ROWS} = 3 AND accepted_ns < running_ns AND running_ns < succeeded_ns)),
         false
     ) AS plain,
-    has_states, start_ns, end_ns, last_ns, key, key <> key_max AS has_keys, names_priority,
+    has_states, start_ns, end_ns, last_ns, acknowledged_ns, read_ns, results_read, result, key, key <> key_max AS has_keys, names_priority,
     {_READS} AS reads,
     read_final_ns IS NOT NULL AS reads_final,
     {_REPORTS} AS reports,
