@@ -31,6 +31,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: int | None = None
     expired: int | None = None
     pending: int | None = None
+    waiting: int | None = None
     never_accepted: int | None = None
     lost: tuple[str, ...] = ()
     stuck: tuple[str, ...] = ()

@@ -81,6 +81,13 @@ def violated_assumptions_of_run(facts: RunFacts, history: History, sizes: Mappin
     return violated
 
 
+def told_by_the_wrong_source(foreign_words: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """Processes of the system that report what only clients, the outside resource or the lab can know."""
+    for file, names in sorted(foreign_words.items()):
+        shown = ", ".join(sorted(names)[:SHOWN])
+        yield f"{file} was written by a process of the system, and tells of what it cannot know: {shown}"
+
+
 def _strikes_without_work(strikes: Iterable[FaultRecord], last_ns: int) -> Iterator[str]:
     for strike in strikes:
         fault = f"fault {strike.fault} on {strike.target}"

@@ -65,6 +65,24 @@ REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
 }
 """Every event name of the vocabulary, with the fields it cannot do without (beside `event`, `actor` and the time)."""
 
+UNKNOWN_TO_PROCESSES = frozenset(
+    {
+        *("submit.invoke", "submit.ok", "submit.fail", "submit.info", "status", "redrive"),
+        *("cancel.invoke", "cancel.ok", "cancel.fail", "cancel.info", "pause.ok", "resume.ok"),
+        *("effect", "effect.rejected", "write", "write.rejected"),
+        *("crash", "restart", "fault.begin", "fault.bit", "fault.end", "fault.healed"),
+        *("secret.sought", "secret.found", "final"),
+    }
+)
+"""Events of clients, of the outside resource and of the lab: in a run directory no process of the system can report one."""
+_FILE_OF_A_PROCESS = re.compile(r"history\..+\.\d+\.jsonl(?:\.gz)?")
+
+
+def is_of_process(file: str) -> bool:
+    """Whether a process of the system wrote this history file: it bears the number of that process. The lab's own files do not."""
+    return _FILE_OF_A_PROCESS.fullmatch(file) is not None
+
+
 FINAL_LISTS = ("done", "dead", "cancelled", "expired", "pending")
 """Where `final` puts tasks; a list that is null or missing means that the system cannot say."""
 

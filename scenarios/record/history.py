@@ -1,8 +1,8 @@
 """The record of a run: what each process saw, on one shared clock, with the indexes that judges need (docs/history.md)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
@@ -383,9 +383,13 @@ class Malformed:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What was read of a history: the events, what was no event, and how many torn last lines were passed over."""
+    """What was read of a history: the events, what was no event, and how many torn last lines were passed over.
+
+    `foreign_words`: by file of a process of the system, the names of events that no such process can know of.
+    """
 
     history: History
     malformed: tuple[Malformed, ...] = ()
     torn: int = 0
     sources: tuple[str, ...] = ()
+    foreign_words: Mapping[str, frozenset[str]] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from scenarios.errors import MalformedPolicy, NothingToJudge, UnknownName
-from scenarios.judging.assumptions import violated_assumptions_of_run
+from scenarios.judging.assumptions import told_by_the_wrong_source, violated_assumptions_of_run
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import Judgement, judge
 from scenarios.judging.policy import NO_POLICY, Policy, policy_from
@@ -37,20 +37,24 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to judge a history by. What is None is taken from the run or the file; `keep`: tasks whose journeys will be asked for."""
+    """What to judge a history by. What is None is taken from the run or the file; `keep`: tasks whose journeys will be asked for.
+
+    `is_sorted` False: in a history from elsewhere the time of an actor may go back.
+    """
 
     claims: frozenset[Guarantee] | None = None
     policy: Policy | None = None
     keep: tuple[str, ...] = ()
+    is_sorted: bool = True
 
 
 AS_STATED = Question()
 
-Assumptions = Callable[[History], list[str]]
+Assumptions = Callable[[Recorded], list[str]]
 """Why a record cannot be believed."""
 
 
-def no_assumptions(history: History) -> list[str]:
+def no_assumptions(recorded: Recorded) -> list[str]:
     """Of a foreign history nothing is known but what it says itself."""
     return []
 
@@ -70,7 +74,7 @@ def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
     try:
         if is_large([path]) and is_lines(path):
             return _judge_large(path, [path], question, question.policy or NO_POLICY, ())
-        reading = read_foreign(path)
+        reading = read_foreign(path, is_sorted=question.is_sorted)
     except OSError as error:
         raise NothingToJudge(f"{path} cannot be read: {error.strerror or error}") from error
     stated = None if reading.claims is None else claims_from(reading.claims)
@@ -97,9 +101,12 @@ def _judge_run(directory: RunDirectory, question: Question) -> Judged:
     assert stated.policy is not None
     files = directory.history_files()
 
-    def assumptions(history: History) -> list[str]:
+    def assumptions(recorded: Recorded) -> list[str]:
         """A run of which the lab itself says that it failed is not asked for more."""
-        return [] if problems else violated_assumptions_of_run(facts, history, directory.history_sizes())
+        if problems:
+            return []
+        wrong = told_by_the_wrong_source(recorded.foreign_words)
+        return [*wrong, *violated_assumptions_of_run(facts, recorded.history, directory.history_sizes())]
 
     if is_large(files):
         judged = _judge_large(directory.path, files, stated, stated.policy, problems, assumptions)
@@ -137,13 +144,20 @@ def _judge_large(
     from scenarios.stored.large.prefilter import ScanFailed, prefilter
 
     try:
-        prefiltered = prefilter(files, policy, keep=question.keep)
+        prefiltered = prefilter(files, policy, keep=question.keep, is_sorted=question.is_sorted)
     except (duckdb.OutOfMemoryException, ScanFailed) as error:  # reading it whole would take more memory still
         why = f"the history is too large for the memory that is there: {str(error).splitlines()[0]}"
         nothing = Recorded(History([]), sources=tuple(file.name for file in files))
         return _judge(source, nothing, question.claims, policy, [*problems, why])
     except (duckdb.Error, *DAMAGED):  # read whole, the history says itself, by file and line, what cannot be read
-        return _judge(source, read_files(files), question.claims, policy, problems, assumptions=assumptions)
+        return _judge(
+            source,
+            read_files(files, is_sorted=question.is_sorted),
+            question.claims,
+            policy,
+            problems,
+            assumptions=assumptions,
+        )
     return _judge(
         source, prefiltered.recorded, question.claims, policy, problems, prefiltered.unremarkable, assumptions
     )
@@ -158,7 +172,7 @@ def _judge(
     unremarkable: Unremarkable = NONE,
     assumptions: Assumptions = no_assumptions,
 ) -> Judged:
-    violated = assumptions(recorded.history)
+    violated = assumptions(recorded)
     judgement = judge(
         recorded, claims=claims, policy=policy, problems=problems, violated=violated, unremarkable=unremarkable
     )

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from scenarios.record.events import UNKNOWN_TO_PROCESSES, is_of_process
 from scenarios.record.history import Event, History, Malformed, MalformedEvent, Recorded, decode_event
 
 LINE_BYTES_MAX = 512 * 2**20
@@ -57,7 +58,9 @@ class Collector:
     events: list[Event] = field(default_factory=list)
     malformed: list[Malformed] = field(default_factory=list)
     torn: int = 0
+    is_sorted: bool = True
     _finals: int = 0
+    _words: dict[str, set[str]] = field(default_factory=dict)
     _latest_ns: dict[object, int] = field(default_factory=dict)
 
     def begin_file(self) -> None:
@@ -76,7 +79,9 @@ class Collector:
             return
         writer = (event.actor, event.task) if event.event in TRAIL else event.actor
         before_ns = self._latest_ns.get(writer)
-        if before_ns is not None and event.t_ns < before_ns:
+        if event.event in UNKNOWN_TO_PROCESSES and is_of_process(file):
+            self._words.setdefault(file, set()).add(event.event)
+        if self.is_sorted and before_ns is not None and event.t_ns < before_ns:
             self.malformed.append(Malformed(file, line, went_back(event.actor, event.t_ns, before_ns)))
         self._latest_ns[writer] = event.t_ns
         if event.event == "final":
@@ -89,7 +94,8 @@ class Collector:
         """The history of all that was taken."""
         if not self.events and not self.malformed:
             self.malformed.append(Malformed(", ".join(sources) or "no file", 0, NO_EVENT))
-        return Recorded(History(self.events), tuple(self.malformed), self.torn, tuple(sources))
+        words = {file: frozenset(names) for file, names in self._words.items()}
+        return Recorded(History(self.events), tuple(self.malformed), self.torn, tuple(sources), words)
 
 
 def damaged(error: Exception) -> str:
@@ -99,29 +105,33 @@ def damaged(error: Exception) -> str:
 
 def went_back(actor: str, t_ns: int, before_ns: int) -> str:
     """Why an event is malformed whose time is before that of its actor's last."""
-    return f"time goes back for actor {actor!r}: {t_ns} ns after {before_ns} ns"
+    went = f"time goes back for actor {actor!r}: {t_ns} ns after {before_ns} ns"
+    return f"{went} (`tasklab check --unsorted` reads a history that is not sorted)"
 
 
-def read_files(files: Sequence[Path]) -> Recorded:
-    """The events of JSON-lines files, merged by time. A torn last line (the writer was killed) is counted, not an error."""
-    collector = Collector()
+def read_files(files: Sequence[Path], *, is_sorted: bool = True) -> Recorded:
+    """The events of JSON-lines files, merged by time. A torn last line (the writer was killed) is counted, not an error.
+
+    `is_sorted`: within a file the time of one actor never goes back; a line at which it does is malformed.
+    """
+    collector = Collector(is_sorted=is_sorted)
     for file in files:
         with open_history(file) as stream:
             _take_lines(collector, file.name, stream)
     return collector.recorded([file.name for file in files])
 
 
-def read_foreign(file: Path) -> Reading:
+def read_foreign(file: Path, *, is_sorted: bool = True) -> Reading:
     """A history of any origin: JSON lines, or one document `{"policy": …, "claims": […], "events": […]}`."""
     document = _document_of(file)
     if document is None:
-        return Reading(read_files([file]))
-    return reading_of(document, file.name)
+        return Reading(read_files([file], is_sorted=is_sorted))
+    return reading_of(document, file.name, is_sorted=is_sorted)
 
 
-def reading_of(document: Document, name: str) -> Reading:
+def reading_of(document: Document, name: str, *, is_sorted: bool = True) -> Reading:
     """The history that a document holds; its events are counted from 1."""
-    collector = Collector()
+    collector = Collector(is_sorted=is_sorted)
     for number, raw in enumerate(document.events, start=1):
         if len(collector.malformed) < MALFORMED_MAX:
             collector.take(name, number, raw)

@@ -12,6 +12,7 @@ from tasklab.commands.output import EXIT_BROKEN, EXIT_HELD, explained, harmless,
 if TYPE_CHECKING:
     from scenarios.judging.guarantees import Guarantee
     from scenarios.judging.policy import Policy
+    from scenarios.stored.judge import Question
 
 
 class HistoryFormat(enum.StrEnum):
@@ -63,6 +64,9 @@ def check(
             help=f"With --model: after which linearizability is unknown; {TIME_LIMIT_S:g} where not stated.",
         ),
     ] = None,
+    unsorted: Annotated[
+        bool, typer.Option("--unsorted", help="A history from elsewhere, in which the time of an actor may go back.")
+    ] = False,
     cases: Annotated[
         bool, typer.Option("--cases", help="FILE holds judged cases: print those that come out otherwise.")
     ] = False,
@@ -80,7 +84,10 @@ def check(
         "--witness": witness,
         "--model": model,
         "--time-limit": time_limit_s,
+        "--unsorted": unsorted or None,
     }
+    from scenarios.stored.judge import Question
+
     limit_s = TIME_LIMIT_S if time_limit_s is None else time_limit_s
     with explained():
         if cases:
@@ -93,8 +100,10 @@ def check(
             _refuse("--model", stated, allowed={"--model", "--time-limit"})
             code = _check_objects(path, model, limit_s, as_json)
         else:
-            _refuse("a judgement of all promises", stated, allowed={"--claims", "--policy", "--witness"})
-            code = _check(path, _claims(claims), _policy(policy), witness, as_json)
+            _refuse("a judgement of all promises", stated, allowed={"--claims", "--policy", "--witness", "--unsorted"})
+            keep = () if witness is None else (witness,)
+            question = Question(_claims(claims), _policy(policy), keep, is_sorted=not unsorted)
+            code = _check(path, question, witness, as_json)
     raise typer.Exit(code)
 
 
@@ -110,17 +119,15 @@ def _refuse(chosen: str, stated: Mapping[str, object], *, allowed: Collection[st
 # Imports are within the functions: `tasklab --help` should not wait for decoders.
 
 
-def _check(
-    path: Path, claims: "frozenset[Guarantee] | None", policy: "Policy | None", witness: str | None, as_json: bool
-) -> int:
-    from scenarios.stored.judge import Question, judge_path
+def _check(path: Path, question: "Question", witness: str | None, as_json: bool) -> int:
+    from scenarios.stored.judge import judge_path
     from tasklab.commands.check_runs import check_runs
     from tasklab.commands.check_words import print_journey, print_judged
 
     runs = _runs_at(path)
     if len(runs) > 1 and witness is None:
-        return check_runs(runs, Question(claims, policy), as_json=as_json)
-    judged = judge_path(_the_only(runs, path), Question(claims, policy, () if witness is None else (witness,)))
+        return check_runs(runs, question, as_json=as_json)
+    judged = judge_path(_the_only(runs, path), question)
     if witness is not None:
         print_journey(judged, witness, as_json=as_json)
     elif as_json:
@@ -133,10 +140,13 @@ def _check(
 def _runs_at(path: Path) -> tuple[Path, ...]:
     """The runs in a directory that is none itself; else the path as it stands."""
     from reports.reading import find_runs
-    from scenarios.stored.rundir import RUN_FILE
+    from scenarios.stored.rundir import RUN_FILE, runs_without_facts
 
     is_place = path.is_dir() and not (path / RUN_FILE).exists()
-    return find_runs([path]) if is_place else (path,)
+    if not is_place:
+        return (path,)
+    damaged = runs_without_facts(path)
+    return tuple(sorted({*damaged, *(find_runs([path]) if not damaged or any(path.rglob(RUN_FILE)) else ())}))
 
 
 def _the_only(runs: Sequence[Path], path: Path) -> Path:

@@ -72,6 +72,8 @@ def print_judged(judged: Judged) -> None:
     terminal = console()
     judgement = judged.judgement
     print_malformed(terminal, judgement.malformed)
+    for warning in judgement.warnings:
+        terminal.print(f"warning: {warning}")
     for problem in judgement.problems:
         terminal.print(f"problem: {problem}")
     if not is_all_one(judgement):

@@ -335,5 +335,5 @@ def test_what_is_no_history_exits_with_3_and_names_the_first_lines_and_how_many_
     assert result.stdout.splitlines() == [
         *(f"malformed: passwd:{line}: {why}" for line in (1, 2, 3)),
         "malformed: and 25 more places",
-        f"verdict: unknown, all 26 promises: the history is malformed: passwd:1: {why} (and 27 more)",
+        f"verdict: unknown, all {len(Guarantee)} promises: the history is malformed: passwd:1: {why} (and 27 more)",
     ]

@@ -41,7 +41,9 @@ class Prefiltered:
     unremarkable: Unremarkable
 
 
-def prefilter(files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = (), parts_min: int = 1) -> Prefiltered:
+def prefilter(
+    files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = (), parts_min: int = 1, is_sorted: bool = True
+) -> Prefiltered:
     """Reduce the history that these JSON-lines files hold.
 
     `keep`: tasks to keep whatever they did. `parts_min`: into how many parts each file is cut at least.
@@ -58,11 +60,13 @@ def prefilter(files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = ()
             odd, unremarkable = summaries.sort(policy, keep=keep, lists_done=lists_done)
             last_end_ns, records_states = summaries.last_end_ns, summaries.records_states
     parts = [part for file in files for part in _parts(file, parts_min)]
-    scanned = _scan_all(parts, odd, exact_trail=False)
-    if any(one.trail_went_back for one in scanned) or _goes_back(parts, scanned, "trail_first_ns", "trail_latest_ns"):
+    scanned = _scan_all(parts, odd, exact_trail=False, is_sorted=is_sorted)
+    if is_sorted and (
+        any(one.trail_went_back for one in scanned) or _goes_back(parts, scanned, "trail_first_ns", "trail_latest_ns")
+    ):
         parts = [_whole(file) for file in files]
-        scanned = _scan_all(parts, odd, exact_trail=True)
-    recorded = _recorded(files, parts, scanned)
+        scanned = _scan_all(parts, odd, exact_trail=True, is_sorted=True)
+    recorded = _recorded(files, parts, scanned, is_sorted=is_sorted)
     last_ns = max((max(one.latest_ns.values(), default=0) for one in scanned), default=0)
     last_ns = max(last_ns, max((max(one.trail_latest_ns.values(), default=0) for one in scanned), default=0))
     recorded.history.count_in(last_end_ns=last_end_ns, records_states=records_states, last_ns=last_ns)
@@ -154,12 +158,12 @@ def _whole(file: Path) -> Part:
     return Part(str(file), 0, UNKNOWN_END if is_packed(file) else file.stat().st_size, is_last=True)
 
 
-def _scan_all(parts: Sequence[Part], odd: frozenset[str], *, exact_trail: bool) -> list[Scanned]:
+def _scan_all(parts: Sequence[Part], odd: frozenset[str], *, exact_trail: bool, is_sorted: bool) -> list[Scanned]:
     """Every part scanned, in their order; by several processes where it pays to start them."""
     count = min(len(parts), os.cpu_count() or 1)
     if sum(part.end - part.begin for part in parts) < 2 * PART_BYTES_MIN:
         count = 1
-    orders = [Order(list(parts[number::count]), odd, exact_trail) for number in range(count)]
+    orders = [Order(list(parts[number::count]), odd, exact_trail, is_sorted) for number in range(count)]
     answers = [carry_out(orders[0])] if count == 1 else _by_processes(orders)
     return [answers[number % count][number // count] for number in range(len(parts))]
 
@@ -194,7 +198,7 @@ class ScanFailed(Exception):
         super().__init__(f"a process that read a part of the history ended with {returncode}; is there enough memory?")
 
 
-def _recorded(files: Sequence[Path], parts: Sequence[Part], scanned: Sequence[Scanned]) -> Recorded:
+def _recorded(files: Sequence[Path], parts: Sequence[Part], scanned: Sequence[Scanned], *, is_sorted: bool) -> Recorded:
     malformed: list[Malformed] = []
     finals: list[tuple[str, int]] = []
     lines_before: Counter[str] = Counter()
@@ -203,13 +207,19 @@ def _recorded(files: Sequence[Path], parts: Sequence[Part], scanned: Sequence[Sc
         malformed.extend(Malformed(Path(part.file).name, before + line, why) for line, why in one.malformed)
         finals.extend((Path(part.file).name, before + line) for line in one.finals)
         lines_before[part.file] += one.lines
-    malformed.extend(_goes_back(parts, scanned, "first_ns", "latest_ns"))
+    if is_sorted:
+        malformed.extend(_goes_back(parts, scanned, "first_ns", "latest_ns"))
     malformed.extend(Malformed(name, line, SECOND_FINAL) for name, line in finals[1:])
     if not malformed and not any(one.events for one in scanned):
         malformed.append(Malformed(", ".join(file.name for file in files), 0, NO_EVENT))
     events = _kept_events(scanned)
     names = tuple(file.name for file in files)
-    return Recorded(History(events), tuple(malformed), sum(one.torn for one in scanned), names)
+    words: dict[str, frozenset[str]] = {}
+    for part, one in zip(parts, scanned, strict=True):
+        if one.foreign_words:
+            name = Path(part.file).name
+            words[name] = words.get(name, frozenset()) | frozenset(one.foreign_words)
+    return Recorded(History(events), tuple(malformed), sum(one.torn for one in scanned), names, words)
 
 
 def _kept_events(scanned: Sequence[Scanned]) -> list[Event]:

@@ -16,10 +16,12 @@ from scenarios.record.events import (
     FINAL_LISTS,
     INSTANT_MAX_NS,
     REQUIRED_FIELDS,
+    UNKNOWN_TO_PROCESSES,
     Event,
     MalformedEvent,
     checked,
     decode_event,
+    is_of_process,
 )
 from scenarios.record.timeline import FOREVER_NS
 from scenarios.stored.reading import DAMAGED, LINE_BYTES_MAX, MALFORMED_MAX, TRAIL, damaged, open_history, went_back
@@ -109,6 +111,7 @@ class Scanned:
     trail_first_ns: dict[str, int] = field(default_factory=dict)
     trail_latest_ns: dict[str, int] = field(default_factory=dict)
     trail_went_back: bool = False
+    foreign_words: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +121,15 @@ class Order:
     parts: list[Part]
     odd: frozenset[str]
     exact_trail: bool
+    is_sorted: bool = True
 
 
-def scan(part: Part, odd: frozenset[str], *, exact_trail: bool) -> Scanned:
+def scan(part: Part, odd: frozenset[str], *, exact_trail: bool, is_sorted: bool = True) -> Scanned:
     """Check every line of the part and keep the events of the subjects in `odd`, and those that belong to no task.
 
     `exact_trail`: hold the rows of each task of an audit trail against their order, instead of all of them.
     """
-    scanner = _Scanner(odd, exact_trail)
+    scanner = _Scanner(odd, exact_trail, is_sorted=is_sorted, is_of_process=is_of_process(Path(part.file).name))
     try:
         with open_history(Path(part.file)) as stream:
             for block, is_last in _blocks(stream, part):
@@ -143,9 +147,11 @@ class _Latest(dict[str, int]):
 
 
 class _Scanner:
-    def __init__(self, odd: frozenset[str], exact_trail: bool) -> None:
+    def __init__(self, odd: frozenset[str], exact_trail: bool, *, is_sorted: bool, is_of_process: bool) -> None:
         self._odd = odd
         self._exact_trail = exact_trail
+        self._is_sorted = is_sorted
+        self._is_of_process = is_of_process
         self._scanned = Scanned(latest_ns=_Latest(), trail_latest_ns=_Latest())
         self._kept: list[Event] = []
         self._trail_ns: dict[tuple[str, str | None], int] = {}
@@ -166,6 +172,8 @@ class _Scanner:
             return
         lines = block.count(b"\n")
         events = _events(block)
+        if self._is_of_process:
+            self._scanned.foreign_words += sorted({event.event for event in events} & UNKNOWN_TO_PROCESSES)
         if len(events) == lines:
             self._take_events(events)
         else:  # a line that is no event, an empty one, or a last one without its end: look at each
@@ -185,6 +193,8 @@ class _Scanner:
                 else:
                     self._scanned.malformed.append((self._scanned.lines + number, str(error)))
                 continue
+            if self._is_of_process and event.event in UNKNOWN_TO_PROCESSES:
+                self._scanned.foreign_words.append(event.event)
             self._take_events([event], number)
 
     def _take_events(self, events: list[Event], number: int = 1) -> None:
@@ -232,7 +242,7 @@ class _Scanner:
         before_ns = self._scanned.latest_ns.get(event.actor)
         if before_ns is None:
             self._scanned.first_ns[event.actor] = event.t_ns
-        elif event.t_ns < before_ns:
+        elif event.t_ns < before_ns and self._is_sorted:
             self._scanned.malformed.append((line, went_back(event.actor, event.t_ns, before_ns)))
         self._scanned.latest_ns[event.actor] = event.t_ns
 
@@ -240,7 +250,7 @@ class _Scanner:
         actor, t_ns = event.actor, event.t_ns
         if self._exact_trail:
             before_ns = self._trail_ns.get((actor, event.task))
-            if before_ns is not None and t_ns < before_ns:
+            if self._is_sorted and before_ns is not None and t_ns < before_ns:
                 self._scanned.malformed.append((line, went_back(actor, t_ns, before_ns)))
             self._trail_ns[actor, event.task] = t_ns
             self._scanned.trail_first_ns.setdefault(actor, t_ns)
@@ -249,7 +259,7 @@ class _Scanner:
         before_ns = self._scanned.trail_latest_ns.get(actor)
         if before_ns is None:
             self._scanned.trail_first_ns[actor] = t_ns
-        elif t_ns < before_ns:
+        elif t_ns < before_ns and self._is_sorted:
             self._scanned.trail_went_back = True
         self._scanned.trail_latest_ns[actor] = t_ns
 
@@ -286,7 +296,7 @@ def _lines_of(stream: BinaryIO, left: int) -> bytes:
 
 def carry_out(order: Order) -> list[Scanned]:
     """Each part of the order, scanned."""
-    return [scan(part, order.odd, exact_trail=order.exact_trail) for part in order.parts]
+    return [scan(part, order.odd, exact_trail=order.exact_trail, is_sorted=order.is_sorted) for part in order.parts]
 
 
 def _main() -> None:
