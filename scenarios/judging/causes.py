@@ -126,7 +126,10 @@ def _fault_between(history: History, former: AttemptRecord, latter: AttemptRecor
     until_ns = latter.started_ns
     if former.ended_ns is not None:
         until_ns = min(until_ns, former.ended_ns + ns_of(ACK_S if policy.ack_s is None else policy.ack_s))
-    return any(span.overlaps(former.started_ns, until_ns) and cuts_worker_off(span) for span in history.faults)
+    return any(
+        span.overlaps(former.started_ns, until_ns) and not span.is_exact and cuts_worker_off(span)
+        for span in history.faults
+    )
 
 
 def owner_paused(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:

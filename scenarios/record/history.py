@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -18,6 +17,7 @@ from scenarios.record.events import (
     event_from,
     ns_of,
 )
+from scenarios.record.matching import ACK_RANK, attempt_of, count_rounds, order_simultaneous
 from scenarios.record.timeline import ACKNOWLEDGEMENTS, FOREVER_NS, AttemptRecord, FaultSpan, TaskTimeline
 
 __all__ = [
@@ -40,8 +40,6 @@ __all__ = [
     "event_from",
     "ns_of",
 ]
-
-_ACK_RANK = {None: 0, "invoke": 1, "info": 2, "ok": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +180,9 @@ class History:
         self._take_lost_messages()
         for timeline in tasks.values():
             if timeline.redrives_ns:
-                _count_rounds(timeline)
+                count_rounds(timeline)
             if len(timeline.attempts) > 1:
-                _order_simultaneous(timeline.attempts)
+                order_simultaneous(timeline.attempts)
         self.records_ends = self.records_ends or self._misses_no_end()
 
     def _misses_no_end(self) -> bool:
@@ -247,7 +245,7 @@ class History:
         if ok:
             timeline.succeeded = True
             timeline.succeeded_ns = event.t_ns
-        attempt = _attempt_of(timeline.attempts, event, still_open=True)
+        attempt = attempt_of(timeline.attempts, event, still_open=True)
         if attempt is None:
             if not ok:
                 timeline.failures_without_start.append(event)
@@ -259,13 +257,13 @@ class History:
 
     def _take_ack(self, event: Event) -> None:
         attempts = self._timeline(event).attempts
-        attempt = _attempt_of(attempts, event, still_open=False)
+        attempt = attempt_of(attempts, event, still_open=False)
         if attempt is None and event.attempt is None and attempts:
             attempt = attempts[-1]  # reported by another actor, the broker or the lab: it was for the latest delivery
         if attempt is None:
             return
         stage = event.event[4:]
-        if _ACK_RANK[stage] > _ACK_RANK[attempt.ack]:
+        if ACK_RANK[stage] > ACK_RANK[attempt.ack]:
             attempt.ack = stage  # type: ignore[assignment]
         attempt.ack_is_unsure |= stage == "info"
         if stage == "ok" and attempt.acked_ns is None:
@@ -273,6 +271,12 @@ class History:
 
     def _take_lost_messages(self) -> None:
         """An acknowledgement that was swallowed was for the latest start before of the task that its message names, exactly."""
+        on_acks = [span for span in self.faults if "ack" in span.fault.lower()]
+        if not on_acks:
+            return
+        unsure_ns = [event.t_ns for event in self.events if event.event == "ack.info"]
+        for span in on_acks:
+            span.is_exact |= any(span.begun_ns <= t_ns <= span.healed_ns for t_ns in unsure_ns)
         lost = [event for event in self.events if event.messages and event.event == "fault.bit" and _is_of_acks(event)]
         if not lost:
             return
@@ -295,7 +299,7 @@ class History:
 
     def _take_progress(self, event: Event) -> None:
         timeline = self._timeline(event)
-        attempt = _attempt_of(timeline.attempts, event, still_open=False)
+        attempt = attempt_of(timeline.attempts, event, still_open=False)
         name = (None, None, event.attempt) if attempt is None else (attempt.actor, attempt.started_ns, attempt.number)
         timeline.progress.append((name, event))
 
@@ -315,52 +319,15 @@ class History:
                 if not span.bit:
                     span.bit = True
                     span.bit_ns = earliest_ns(event)
+                    span.is_exact = bool(event.messages) and _is_of_acks(event)
                     return
 
     def _take_final(self, event: Event) -> None:
         self.final = event
 
 
-def _attempt_of(attempts: list[AttemptRecord], event: Event, *, still_open: bool) -> AttemptRecord | None:
-    """The attempt that an end, an acknowledgement or a report belongs to.
-
-    The latest start of the same actor whose number does not contradict; else the latest of that number, whoever started it.
-    """
-    of_number = None
-    for attempt in reversed(attempts):
-        if still_open and attempt.outcome:
-            continue
-        agrees = attempt.number == event.attempt
-        if attempt.actor == event.actor and (agrees or attempt.number is None or event.attempt is None):
-            return attempt
-        if agrees and of_number is None and event.attempt is not None:
-            of_number = attempt
-    return of_number
-
-
 def _is_of_acks(event: Event) -> bool:
     return event.fault is not None and "ack" in event.fault.lower()
-
-
-def _count_rounds(timeline: TaskTimeline) -> None:
-    for attempt in timeline.attempts:
-        attempt.round = sum(instant <= attempt.started_ns for instant in timeline.redrives_ns)
-
-
-def _order_simultaneous(attempts: list[AttemptRecord]) -> None:
-    """Starts of equal time get an order that does not depend on the order of lines: by number, then by what became of them."""
-    if any(one.started_ns == other.started_ns for one, other in pairwise(attempts)):
-        attempts.sort(key=_canonical_order)
-
-
-def _canonical_order(attempt: AttemptRecord) -> tuple[int, int, int, str, int]:
-    return (
-        attempt.started_ns,
-        FOREVER_NS if attempt.number is None else attempt.number,
-        FOREVER_NS if attempt.ended_ns is None else attempt.ended_ns,
-        attempt.outcome or "",
-        _ACK_RANK[attempt.ack],
-    )
 
 
 def earliest_ns(event: Event) -> int:

@@ -130,6 +130,7 @@ class FaultSpan:
     bit: bool = False
     healed_ns: int = FOREVER_NS
     bit_ns: int | None = None
+    is_exact: bool = False  # the messages that it hit are known, and it explains nothing of any other
     surely_from_ns: int = 0
     surely_until_ns: int = FOREVER_NS
 

@@ -14,7 +14,7 @@ from scenarios.record.run_facts import RunFacts
 from scenarios.stored import reading
 from scenarios.stored.rundir import RUN_FILE, VERDICTS_FILE, RunDirectory
 from tasklab.__main__ import app
-from tests.anomalies import X, effect_twice, planted, two_holders
+from tests.anomalies import X, effect_twice, planted, repeat_under_a_valid_lease, two_holders
 from tests.history_strategies import Draft, Life, live
 
 CASES = Path(__file__).parent.parent / "cases"
@@ -52,7 +52,7 @@ def test_a_run_is_judged_by_its_claims_and_its_verdicts_are_written_again(tmp_pa
     assert (result.exit_code, json.loads(result.stdout)) == (0, written)
     assert set(written) == {
         *("verdicts", "not_claimed", "account", "duplicates", "bounds", "journeys", "left_out"),
-        *("problems", "malformed", "exit_code"),
+        *("problems", "malformed", "warnings", "exit_code"),
     }
     assert set(written["verdicts"]) == {"no_lost_task", "effect_at_most_once"}
     assert set(written["not_claimed"]) == {guarantee.value for guarantee in Guarantee} - set(written["verdicts"])
@@ -76,7 +76,7 @@ def test_a_run_in_which_the_lab_failed_is_unknown(facts: dict, tmp_path: Path) -
 
 
 def test_claims_and_policy_of_the_command_line_go_before_those_of_the_run(tmp_path: Path) -> None:
-    run = a_run(tmp_path / "run", planted(a_draft(), effect_twice, 5)[0])
+    run = a_run(tmp_path / "run", planted(a_draft(), repeat_under_a_valid_lease, 5)[0])
     policy = tmp_path / "policy.json"
     policy.write_text('{"attempts_max": 1}')
 

@@ -20,9 +20,7 @@ def check(history: History, policy: Policy) -> Findings:
     healed_ns = max(span.healed_ns for span in history.faults)
     final_ns = None if history.final is None else history.final.t_ns
     ends = [instant for instant in (history.last_end_ns, final_ns) if instant is not None]
-    if not ends:
-        return Findings(undecided="the history shows neither its end nor that of any attempt")
-    recovery_s = max(0, min(ends) - healed_ns) / NS_PER_S
+    recovery_s = max(0, min(ends, default=history.end_ns) - healed_ns) / NS_PER_S
     figures = {"recovery_s": recovery_s}
     exercised = len(history.faults)
     if policy.budget_s is None:
