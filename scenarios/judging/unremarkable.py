@@ -34,6 +34,8 @@ class Unremarkable:
 
     def adds(self, guarantee: Guarantee, found: Findings) -> Findings:
         """The findings of a judge, with what it would have counted of the unremarkable tasks."""
+        if not self.tasks:
+            return found
         exercised, figures = self._counted().get(guarantee, (0, {}))
         if not exercised and not figures:
             return found

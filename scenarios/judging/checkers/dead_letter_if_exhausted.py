@@ -26,7 +26,9 @@ def check(history: History, policy: Policy) -> Findings:
     undecided = ""
     for timeline in history.tasks.values():
         failures = [attempt for attempt in timeline.attempts if attempt.outcome == "fail"]
-        is_dead = bool(timeline.deads) or timeline.task in lists.dead or _moves_to(timeline, "DEAD") > 0
+        is_dead = (
+            bool(timeline.deads) or timeline.task in lists.dead or (tells_letters and _moves_to(timeline, "DEAD") > 0)
+        )
         if not failures and not is_dead and not timeline.failures_without_start:
             continue
         used_up = policy.attempts_max is not None and len(failures) >= policy.attempts_max
