@@ -29,20 +29,20 @@ _STEPS = (
 
 
 class ViolatedAssumption(str):
-    """One sentence. `of_account`: the system's own lists contradict the record, which may be whole all the same."""
+    """One sentence. `spares_record`: the system's own lists, or the strikes, are in doubt; the record may be whole all the same."""
 
-    of_account: bool
+    spares_record: bool
 
-    def __new__(cls, sentence: str, *, of_account: bool = False) -> "ViolatedAssumption":
-        """A sentence that knows what it casts doubt on."""
+    def __new__(cls, sentence: str, *, spares_record: bool = False) -> "ViolatedAssumption":
+        """A sentence with what it casts doubt on."""
         violated = str.__new__(cls, sentence)
-        violated.of_account = of_account
+        violated.spares_record = spares_record
         return violated
 
 
-def is_of_the_account(violated: str) -> bool:
+def spares_record(violated: str) -> bool:
     """Whether this violation leaves the record itself whole: then what the record proves stands."""
-    return isinstance(violated, ViolatedAssumption) and violated.of_account
+    return isinstance(violated, ViolatedAssumption) and violated.spares_record
 
 
 def violated_assumptions(history: History) -> list[str]:
@@ -74,8 +74,9 @@ def violated_assumptions_of_run(facts: RunFacts, history: History, sizes: Mappin
     ]
     last_ns = next((event.t_ns for event in reversed(history.events) if event.event.startswith(_WORK)), 0)
     if not facts.faults_may_miss:
-        violated += _strikes_without_work(facts.strikes, max(last_ns, history.last_end_ns or 0))
-    violated += _never_seen(facts.strikes, history, [name for name, size in sizes.items() if size])
+        violated += _sparing_the_record(_strikes_without_work(facts.strikes, max(last_ns, history.last_end_ns or 0)))
+    seen = [name for name, size in sizes.items() if size]
+    violated += _sparing_the_record(_never_seen(facts.strikes, history, seen))
     violated += _told_otherwise(facts.strikes, history)
     violated += _crashes_told_otherwise(facts, history)
     return violated
@@ -148,7 +149,11 @@ def _ran_early(timeline: TaskTimeline) -> bool:
 
 
 def _of_account(what: str, tasks: Iterable[str]) -> Iterator[str]:
-    return (ViolatedAssumption(sentence, of_account=True) for sentence in _said(what, tasks))
+    return _sparing_the_record(_said(what, tasks))
+
+
+def _sparing_the_record(sentences: Iterable[str]) -> Iterator[str]:
+    return (ViolatedAssumption(sentence, spares_record=True) for sentence in sentences)
 
 
 def _said(what: str, tasks: Iterable[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scenarios.judging.assumptions import is_of_the_account
+from scenarios.judging.assumptions import spares_record
 from scenarios.judging.causes import Cause, repeats_of
 from scenarios.judging.checkers import CHECKERS
 from scenarios.judging.guarantees import Guarantee
@@ -170,7 +170,7 @@ def _standing(
     if reconciliation.contradiction:
         return _Standing(reconciliation.contradiction, _ALREADY_PROVEN)
     if violated:
-        admits = frozenset(Proof) if all(map(is_of_the_account, violated)) else frozenset({Proof.EVENTS})
+        admits = frozenset(Proof) if all(map(spares_record, violated)) else frozenset({Proof.EVENTS})
         return _Standing(f"the record cannot be believed: {violated[0]}", admits)
     assert reconciliation.balanced, "every submitted task is in exactly one place of the account"
     return _Standing()

@@ -20,7 +20,7 @@ def check(history: History, policy: Policy) -> Findings:
         if not read:
             continue
         reads += len(read)
-        returned = _returned(timeline)
+        returned = _returned(timeline) if history.records_ends else None
         if returned is None:
             continue
         exercised += 1
