@@ -11,14 +11,14 @@ from scenarios.record.history import History, TaskTimeline
 from scenarios.record.run_facts import FaultRecord, RunFacts
 
 SHOWN = 3
-"""So many tasks are named, of all that show the same."""
+"""Maximum number of tasks named for one violated assumption."""
 
 _WORK = ("submit.", "attempt.", "effect", "ack.", "state", "dead", "lease.", "write")
 """How the names of events begin that show a system at work."""
 _TOLD_OF_PROCESSES = frozenset({"crash", "restart"})
 """Events that the lab records under the name of a process."""
 _HANDLER_ROLE = "worker"
-"""Whoever plays it runs handlers, which record events."""
+"""Processes in this role run handlers, which record events."""
 _STEPS = (
     ("fault.begin", "begun_ns", "began"),
     ("fault.bit", "bit_ns", "bit"),
@@ -103,7 +103,7 @@ def _strikes_without_work(strikes: Iterable[FaultRecord], last_ns: int) -> Itera
 def _never_seen(strikes: Iterable[FaultRecord], history: History, files: Collection[str]) -> Iterator[str]:
     """A process that was struck instead of the one that did the work.
 
-    A prefiltered history lacks events, hence the files; idle for one run is a process that handles tasks only where others took them all.
+    Use file names too, because a prefiltered history lacks events. A worker may be idle for a run if others took all tasks.
     """
     actors = {event.actor for event in history.events if event.event not in _TOLD_OF_PROCESSES}
     for strike in strikes:

@@ -1,4 +1,4 @@
-"""The journey of a witness: what happened to one task, resource or user, in words, one line an event, with the faults it crossed."""
+"""The journey of a witness: the events of one task, resource or user in words, one line an event, with the faults in their time."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ class Reconciliation:
     """How many submitted tasks ended where. Of what must not happen, `lost` and `stuck`, the tasks by name, sorted.
 
     `pending` counts what had not ended when a run was cut short: nothing can be called lost or stuck then. What waits rightly at the
-    end counts as `waiting`. `strangers` are tasks listed by the system that nobody submitted. `contradiction` says why the account
+    end counts as `waiting`. `strangers` are tasks that the system lists and no client submitted. `contradiction` says why the account
     does not balance, where it does not.
     """
 
@@ -157,7 +157,7 @@ def _place(history: History, timeline: TaskTimeline, policy: Policy, *, is_calm:
 
 
 def _place_by_events(timeline: TaskTimeline, final: Event, policy: Policy) -> Place:
-    """Where the events say that a task ended of which the system cannot list such tasks; else it is lost."""
+    """Where the events show that a task ended, if the system cannot list such tasks; else it is lost."""
     last = timeline.states[-1].to if timeline.states else None
     if final.done is None and last == "SUCCEEDED":
         return "done"

@@ -16,8 +16,8 @@ EVENTS_MAX = 300
 def shortest_story(history: History, guarantee: Guarantee, witness: str, policy: Policy) -> Journey:
     """What is left of the witness's story when everything is taken out, from its end, without which the very same violation is still found.
 
-    Only where the violation rests on events that are there: of what is proven by something missing, the whole story is told, and so it is
-    where the proof needs other tasks as well (an order, a key answered twice).
+    Only a violation that rests on events that are there is shortened. The whole story is told where something missing proves it, or where
+    the proof needs other tasks as well (an order, a key answered twice).
     """
     check = CHECKERS[guarantee]
     story = story_of(history, witness)

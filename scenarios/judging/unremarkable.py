@@ -1,8 +1,8 @@
-"""Tasks that a large history holds by the million and no promise is put in question by: counted, not looked at. Pure.
+"""Tasks with an unremarkable life (accepted, run, succeeded once): in large histories only counted; the checkers see the rest. Pure.
 
 An unremarkable task was submitted once and acknowledged, started once and succeeded, had its effects once, and is listed as done,
 or nowhere.
-What each promise learns from such tasks is in `adds`; scenarios/stored/large/prefilter.py separates them; the checkers see all others.
+`adds` has what each promise counts of them; scenarios/stored/large/prefilter.py separates them.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a judge says: held, broken or unknown, with the witnesses that prove it. Three kinds of news, never mixed."""
+"""Verdicts: held, broken or unknown, with the witnesses that prove them."""
 
 import enum
 from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ class Proof(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing that should not have happened: who proves it, what it rests on, and one sentence for a person."""
+    """One thing that should not have happened: its witness, what it rests on, and one sentence for a person."""
 
     witness: str
     proof: Proof

@@ -90,10 +90,10 @@ FINAL_LISTS = ("done", "dead", "cancelled", "expired", "pending")
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, rename={"from_": "from"}):
     """One line of a history: what `actor` saw at `t_ns` (nanoseconds since the run began, one clock for all actors).
 
-    Which of the other fields an event has is said by its name (`REQUIRED_FIELDS`, docs/history.md).
+    The name of the event decides which of the other fields it has (`REQUIRED_FIELDS`, docs/history.md).
     """
 
-    # In the order in which the recorder writes them, which is the one that decodes fastest.
+    # The order in which the recorder writes them: it decodes fastest.
     t_ns: int = UNTIMED
     actor: str
     event: str

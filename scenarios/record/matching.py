@@ -12,7 +12,7 @@ ACK_RANK = {None: 0, "invoke": 1, "info": 2, "ok": 3}
 def attempt_of(attempts: list[AttemptRecord], event: Event, *, still_open: bool) -> AttemptRecord | None:
     """The attempt that an end, an acknowledgement or a report belongs to.
 
-    The latest start of the same actor whose number does not contradict; else the latest of that number, whoever started it.
+    The latest start of the same actor whose number does not contradict; else the latest of that number by any actor.
     """
     of_number = None
     for attempt in reversed(attempts):

@@ -51,11 +51,11 @@ class Question:
 AS_STATED = Question()
 
 Assumptions = Callable[[Recorded], list[str]]
-"""Why a record cannot be believed."""
+"""The violated assumptions of a record, a sentence each."""
 
 
 def no_assumptions(recorded: Recorded) -> list[str]:
-    """Of a foreign history nothing is known but what it says itself."""
+    """A foreign history is judged as it is."""
     return []
 
 
@@ -102,7 +102,7 @@ def _judge_run(directory: RunDirectory, question: Question) -> Judged:
     files = directory.history_files()
 
     def assumptions(recorded: Recorded) -> list[str]:
-        """A run of which the lab itself says that it failed is not asked for more."""
+        """None where the lab itself reports that the run failed: that is reason enough."""
         if problems:
             return []
         wrong = told_by_the_wrong_source(recorded.foreign_words)
@@ -120,7 +120,7 @@ def _judge_run(directory: RunDirectory, question: Question) -> Judged:
 
 @contextmanager
 def _collector_at_rest() -> Iterator[None]:
-    """Without the search for cycles, of which events and timelines have none: among millions of them it takes a third of the time."""
+    """Pause the garbage collector: events and timelines have no cycles, and the search for them would take a third of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Reads histories from disk: ours or foreign, JSON lines or one document, gzip too; says by file and line what is no event."""
+"""Reads histories from disk: ours or foreign, JSON lines or one document, gzip too; names lines that are no events by file and line."""
 
 import gzip
 import zlib
@@ -53,7 +53,7 @@ class Reading:
 
 @dataclass(slots=True)
 class Collector:
-    """Gathers events and what is none, and sees whether the time of any actor goes back within a file."""
+    """Collects events and lines that are none; notices an actor whose time goes back within a file."""
 
     events: list[Event] = field(default_factory=list)
     malformed: list[Malformed] = field(default_factory=list)
@@ -167,7 +167,7 @@ def open_history(file: Path) -> BinaryIO:
 
 
 def _document_of(file: Path) -> Document | None:
-    """None where the file is not one document; what is wrong with its lines is then said line by line."""
+    """None where the file is not one document; its lines are then read one by one."""
     try:
         with open_history(file) as stream:
             first = stream.readline(DOCUMENT_BYTES_MAX)

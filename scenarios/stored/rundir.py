@@ -86,7 +86,7 @@ class RunDirectory:
 
 
 def runs_without_facts(path: Path) -> list[Path]:
-    """Directories at or below this one that hold a history and lack run.json: runs that nobody may pass over."""
+    """Directories at or below this one that hold a history and lack run.json: damaged runs, not to be passed over."""
     places = {file.parent for depth in ("", "*/", "*/*/") for file in path.glob(f"{depth}history.*.jsonl*")}
     return sorted(place for place in places if not (place / RUN_FILE).exists())
 

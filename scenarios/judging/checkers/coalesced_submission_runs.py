@@ -1,6 +1,6 @@
 """Where `policy.coalesce`: a submission that was folded into a task that had already started is followed by a start (rule 25).
 
-Folded: answered with the id of a task of its user and key of which an attempt had started before the submission began. A start of any
+Folded: answered with the id of a task of its user and key that had started before the submission began. A start of any
 task of that key after it is enough. The witness is the submission's task.
 """
 
@@ -13,7 +13,7 @@ from scenarios.record.history import FOREVER_NS, History
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Submissions of which nothing came."""
+    """Folded submissions that were not followed by a start."""
     violations = []
     exercised = 0
     for named in history.key_events:

@@ -14,7 +14,7 @@ from scenarios.record.history import FOREVER_NS, AttemptRecord, History, TaskTim
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Values of which too many attempts ran at once."""
+    """Values with too many attempts at once."""
     limit = policy.concurrency
     if limit is None:
         return Findings(undecided="the policy states no concurrency")

@@ -21,7 +21,7 @@ def doubled(timeline: TaskTimeline) -> list[Violation]:
     effects = timeline.effects
     if len(effects) < 2:
         return []
-    steps = {str(event.step) for event in effects}  # 1 and "1" are one step, whoever wrote it
+    steps = {str(event.step) for event in effects}  # 1 and "1" are one step
     if len(steps) == len(effects):
         return []
     return [Violation(timeline.task, Proof.EVENTS, f"{len(effects)} accepted effects for {len(steps)} step(s)")]

@@ -14,7 +14,7 @@ from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Values of which too many attempts started within a window."""
+    """Values with too many starts within a window."""
     window = policy.execution_window
     if window is None:
         return Findings(undecided="the policy states no execution_window")

@@ -1,6 +1,6 @@
 """Stuck is a task that the final account lists as pending, acknowledged or not, and that does not wait rightly (rules 3 and 19).
 
-Where the system cannot list what is pending and an acknowledged task is unaccounted for, nobody can tell lost from stuck.
+Where the system cannot list what is pending and an acknowledged task is unaccounted for, lost and stuck cannot be told apart.
 """
 
 from scenarios.judging.policy import Policy

@@ -64,7 +64,7 @@ def _never_ns(history: History, timelines: Iterable[TaskTimeline], policy: Polic
 
 
 def serial_ends_ns(history: History, timelines: Iterable[TaskTimeline]) -> dict[str, int]:
-    """When each task of a key ended for good; FOREVER_NS where it never did, none of one of which nothing says when."""
+    """When each task of a key ended for good; FOREVER_NS where it never did. Tasks whose end is unknown are left out."""
     return {timeline.task: end_ns for timeline in timelines if (end_ns := _ended_ns(history, timeline)) is not None}
 
 

@@ -14,7 +14,7 @@ from scenarios.record.history import FOREVER_NS, Event, History, TaskTimeline, e
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks that ended, and of which the system says otherwise, or nothing."""
+    """Tasks that ended, and that the system does not report as ended."""
     excuses = Excuses(history, policy)
     violations = []
     exercised = 0

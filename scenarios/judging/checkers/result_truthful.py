@@ -11,7 +11,7 @@ from scenarios.record.history import History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks of which a client read what no attempt returned."""
+    """Tasks whose clients read a result that no attempt returned."""
     violations = []
     reads = 0
     exercised = 0

@@ -20,7 +20,7 @@ Span = tuple[int, int]
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Schedules of which an occurrence is missing, doubled, or was not due."""
+    """Schedules with an occurrence that is missing, doubled, or was not due."""
     spawned: dict[str, list[Event]] = defaultdict(list)
     for event in history.spawns:
         if event.schedule is not None and event.due_s is not None:

@@ -12,7 +12,7 @@ from scenarios.record.history import Event, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks of which a client was told what was not so."""
+    """Tasks whose clients read an untrue status."""
     violations: list[Violation] = []
     reads = 0
     exercised = 0

@@ -1,7 +1,7 @@
-"""The engine for large histories: DuckDB sorts out the unremarkable tasks, a strict pass keeps the events of the others for the judges.
+"""The engine for large histories: summaries by DuckDB find the unremarkable tasks, a scan keeps the events of the others for the judges.
 
-So there is one meaning: only the judges of scenarios/checkers say that anything is broken. What has to be shown of this engine is that
-it calls no task unremarkable that a judge would have named, and counts the unremarkable ones as the judges do; a differential test does.
+So there is one meaning: only the checkers find violations. Correctness condition of this engine, held by a differential test: a task
+that is counted as unremarkable is never a witness, and adds to all figures what it would have added in a full pass.
 """
 
 import mmap

@@ -29,7 +29,7 @@ from scenarios.stored.reading import DAMAGED, LINE_BYTES_MAX, MALFORMED_MAX, TRA
 BLOCK_BYTES = 2**16
 """So little that its events stay in the cache of the processor: twice as fast as a megabyte."""
 UNKNOWN_END = 2**62
-"""The end of a part of which only reading can tell how long it is."""
+"""The end of a part whose length only reading can tell."""
 
 _OF_A_TASK = frozenset(
     {
@@ -162,7 +162,7 @@ class _Scanner:
         return self._scanned
 
     def break_off(self, why: str) -> None:
-        """Nothing after this can be read."""
+        """Stop: the rest of the file cannot be read."""
         self._scanned.malformed.append((self._scanned.lines + 1, why))
 
     def take(self, block: bytes, *, is_last: bool) -> None:

@@ -1,4 +1,4 @@
-"""Which tasks of a large history are unremarkable: one grouping by DuckDB over its files, and what follows from it."""
+"""One summary for each task of a large history, by DuckDB: which tasks are unremarkable, and their counts."""
 
 # ruff: noqa: S608 -- statements are put together from this module's own constants; names from outside are parameters
 
@@ -50,7 +50,7 @@ _PASSED_OVER = (
     *("ack.invoke", "ack.ok", "ack.info"),
     *("cancel.invoke", "cancel.fail", "cancel.info"),
 )
-"""What says nothing of a task that ran once and succeeded."""
+"""Events that no judge needs of a task that ran once and succeeded."""
 
 _ODD_BIT = 60
 """Above all counters: the sum is at least 2**60 where the subject has any other event."""
@@ -80,7 +80,7 @@ class Summaries:
         self._spans = {subject[1:]: (earliest_ns, latest_ns) for subject, earliest_ns, latest_ns in marked}
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the database."""
         self._connection.close()
 
     def list_final(self, file: Path, content_bytes: int) -> bool:
@@ -134,7 +134,7 @@ class Summaries:
         return self._odd(), self._unremarkable(policy, lists_done=lists_done)
 
     def _set_aside(self, condition: str, *parameters: object) -> None:
-        """These tasks are not unremarkable after all."""
+        """Mark tasks that meet the condition as not unremarkable."""
         self._connection.execute(f"UPDATE summaries SET plain = false WHERE plain AND ({condition})", parameters)
 
     def _paused(self) -> tuple[int, int]:
@@ -192,7 +192,7 @@ def _source(files: Sequence[Path]) -> str:
 def _read(files: Sequence[Path], compression: str) -> str:
     names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _COLUMNS.items())
-    # What is no event is found, and said, by the reading that follows (scan.py); here such a line is a row of NULLs.
+    # Lines that are no events become rows of NULLs here; the scan that follows (scan.py) names them.
     return (
         f"read_json([{names}], format = 'newline_delimited', ignore_errors = true, columns = {{{columns}}},"
         f" compression = '{compression}', maximum_object_size = {OBJECT_BYTES})"
@@ -298,5 +298,5 @@ FROM grouped
 """
 """Named events become one row a subject; the first condition that an unremarkable task fails makes it one to be looked at.
 
-Who did something is not read: of a lease that was acquired once nobody else can have been a holder, whoever released it.
+Actors are ignored: a lease that was acquired only once had only one holder.
 """
