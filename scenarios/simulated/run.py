@@ -24,7 +24,7 @@ from scenarios.experiment.clients import Clients, Roster
 from scenarios.experiment.driver import Driver
 from scenarios.experiment.plan import Arrival
 from scenarios.experiment.run import BUDGET_S, Experiment, Patience, Timing
-from scenarios.judging.assumptions import doubts_of_history
+from scenarios.judging.assumptions import violated_assumptions
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import Judgement, judge
 from scenarios.judging.policy import Policy
@@ -191,7 +191,7 @@ class WorldRun:
             claims=claims,
             policy=self._simulation.terms.policy,
             problems=problems,
-            doubts=[*doubts_of_history(history), *self._crashes()],
+            violated=[*violated_assumptions(history), *self._crashes()],
         )
 
     def _probe(self, process: str) -> SimulatedProbe:

@@ -38,7 +38,7 @@ def test_a_plain_workload_holds_every_promise_and_ends_every_task_once() -> None
     world = simulate(plan, SIMULATION)
 
     assert not_held(world) == {}
-    assert world.judgement.account.counts["done"] == 30
+    assert world.judgement.reconciliation.counts["done"] == 30
     assert [event.event for event in world.events].count("attempt.start") == 30
     assert world.gone == []
 
