@@ -13,6 +13,7 @@ _TERMS: tuple[tuple[str, str, Literal["good", "neutral", "bad"]], ...] = (
     ("cancelled", "cancelled", "neutral"),
     ("expired", "expired", "neutral"),
     ("pending", "still pending", "neutral"),
+    ("waiting", "waiting rightly", "neutral"),
     ("never_accepted", "never accepted", "neutral"),
     ("lost", "lost", "bad"),
     ("stuck", "stuck", "bad"),
@@ -42,7 +43,7 @@ class Balance:
 
 def balance_of(account: AccountRecord) -> Balance:
     """The account, added up again: a report that repeated a wrong sum would hide the error that it exists to show."""
-    counts = [(label, _amount(account, name), tone) for name, label, tone in _TERMS]
+    counts = [(label, _amount(account, name), tone) for name, label, tone in _TERMS if _is_told(account, name)]
     total = sum(n or 0 for _, n, _ in counts)
     submitted = account.submitted if account.submitted is not None else total
     length = max(total, submitted, 1)
@@ -52,6 +53,11 @@ def balance_of(account: AccountRecord) -> Balance:
         terms.append(Term(label, n, tone, reached / length, (n or 0) / length))
         reached += n or 0
     return Balance(submitted, tuple(terms), total, agrees=account.balanced and total == submitted)
+
+
+def _is_told(account: AccountRecord, name: str) -> bool:
+    """Earlier versions of the judges had no place for tasks that wait rightly."""
+    return name != "waiting" or account.waiting is not None
 
 
 def _amount(account: AccountRecord, name: str) -> int | None:

@@ -8,7 +8,7 @@ from typing import Literal
 from reports.thread import Lines, thread
 from reports.timeline import RunTimeline
 from reports.wording import count, duration, offset
-from scenarios.judging.journey import LANES, Step
+from scenarios.judging.journey import LANES, JourneyStep
 from scenarios.judging.judgement_record import JudgementRecord
 from scenarios.judging.verdict import Ruling
 from scenarios.record.history import NS_PER_S
@@ -89,7 +89,7 @@ def _broken_by(judgement: JudgementRecord) -> Mapping[str, tuple[str, ...]]:
 
 
 def _journey(
-    task: str, steps: Sequence[Step], breaks: tuple[str, ...], fate: str, timeline: RunTimeline
+    task: str, steps: Sequence[JourneyStep], breaks: tuple[str, ...], fate: str, timeline: RunTimeline
 ) -> JourneyTable:
     ordered = sorted(steps, key=lambda step: step.t_ns)
     # The rows of faults come from run.json; the events of faults in the history would only repeat them.
@@ -108,7 +108,7 @@ def _journey(
     return JourneyTable(task, breaks, _with_thread(rows))
 
 
-def _event_rows(steps: Sequence[Step], timeline: RunTimeline) -> Iterable[JourneyRow]:
+def _event_rows(steps: Sequence[JourneyStep], timeline: RunTimeline) -> Iterable[JourneyRow]:
     """One row per event; equal events in a sequence (a client that polls, a holder that renews) are one row with their number."""
     first_ns = steps[0].t_ns
     for _, group in groupby(steps, key=lambda step: (step.actor, step.lane, step.event, step.text)):
@@ -121,7 +121,7 @@ def _event_rows(steps: Sequence[Step], timeline: RunTimeline) -> Iterable[Journe
         yield replace(row, text=row.text + until, until_ns=same[-1].t_ns)
 
 
-def _event_row(step: Step, origin_ns: int, timeline: RunTimeline) -> JourneyRow:
+def _event_row(step: JourneyStep, origin_ns: int, timeline: RunTimeline) -> JourneyRow:
     return JourneyRow(
         kind="event",
         text=step.text or step.event,
@@ -179,7 +179,7 @@ def _with_pauses(rows: Sequence[JourneyRow]) -> list[JourneyRow]:
     return out
 
 
-def _end_row(fate: str, final: Step | None, first_ns: int, moved_ns: int, timeline: RunTimeline) -> JourneyRow:
+def _end_row(fate: str, final: JourneyStep | None, first_ns: int, moved_ns: int, timeline: RunTimeline) -> JourneyRow:
     """The task's place when the run ended; for a task that never ended, also the time since its last event."""
     at_ns = timeline.end_ns if final is None else final.t_ns
     text = "the run ends" if final is None else final.text

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from scenarios.record.events import FINAL_STATES, Event
-from scenarios.record.history import History, Timeline
+from scenarios.record.history import History, TaskTimeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def times_of(history: History) -> tuple[TaskTimes, ...]:
     )
 
 
-def _times(history: History, timeline: Timeline, *, is_done: bool, is_other: bool) -> TaskTimes:
+def _times(history: History, timeline: TaskTimeline, *, is_done: bool, is_other: bool) -> TaskTimes:
     """`is_done`, `is_other`: the final account lists the task as done; as dead, cancelled or expired."""
     ended_ns = _ended_ns(timeline, effect_is_end=not history.records_ends)
     if ended_ns is None and (is_done or is_other) and history.final is not None:
@@ -51,11 +51,11 @@ def _times(history: History, timeline: Timeline, *, is_done: bool, is_other: boo
     )
 
 
-def _first_ns(timeline: Timeline, event: str) -> int | None:
+def _first_ns(timeline: TaskTimeline, event: str) -> int | None:
     return next((one.t_ns for one in timeline.submissions if one.event == event), None)
 
 
-def _ended_ns(timeline: Timeline, *, effect_is_end: bool) -> int | None:
+def _ended_ns(timeline: TaskTimeline, *, effect_is_end: bool) -> int | None:
     """The first end after the last redrive: an attempt that succeeded, a dead letter, a cancellation, a row in a final state."""
     ends_ns = [
         attempt.ended_ns for attempt in timeline.attempts if attempt.outcome == "ok" and attempt.ended_ns is not None
@@ -68,7 +68,7 @@ def _ended_ns(timeline: Timeline, *, effect_is_end: bool) -> int | None:
     return min(ends_ns, default=None)
 
 
-def _events_of_ends(timeline: Timeline, *, effect_is_end: bool) -> list[Event]:
+def _events_of_ends(timeline: TaskTimeline, *, effect_is_end: bool) -> list[Event]:
     return [
         *timeline.successes_without_start,
         *timeline.deads,
@@ -77,6 +77,6 @@ def _events_of_ends(timeline: Timeline, *, effect_is_end: bool) -> list[Event]:
     ]
 
 
-def _gave_up(timeline: Timeline) -> bool:
+def _gave_up(timeline: TaskTimeline) -> bool:
     states = {state.to for state in timeline.states}
     return bool(timeline.deads) or timeline.cancelled_ns is not None or bool(states & (FINAL_STATES - {"SUCCEEDED"}))

@@ -16,7 +16,7 @@ ScenarioError
     └── ExecutorFailed       the executor could not complete a world
 
 Exceptions outside this tree never leave their package, whose callers turn them into findings: MalformedEvent, MalformedHistory and
-MalformedEdn (input that cannot be parsed), SiftingFailed (a prefilter gave up). NotARun (reports)
+MalformedEdn (input that cannot be parsed), ScanFailed (the prefilter gave up). NotARun (reports)
 and NoUrls (tasklab) belong to this tree.
 """
 

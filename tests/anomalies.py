@@ -3,14 +3,17 @@
 from collections.abc import Callable, Mapping
 
 from scenarios.judging.guarantees import Guarantee
-from tests.history_strategies import Draft
+from scenarios.judging.policy import Schedule
+from tests.history_strategies import Draft, spawn
 
 Expected = Mapping[Guarantee, tuple[str, ...]]
 Plant = Callable[[Draft, float], Expected]
 
 X = "planted"
-UNTROUBLED_S = 600
+UNTROUBLED_S = 800
 """From here on no fault of a legal draft is at work that could explain or excuse anything."""
+LATE_S = 1001
+"""From here on the budget of a task is not over when the history ends."""
 
 
 def _done(draft: Draft, task: str = X) -> None:
@@ -47,6 +50,7 @@ def one_lost_one_doubled(draft: Draft, at_s: float) -> Expected:
 
 def stuck(draft: Draft, at_s: float) -> Expected:
     """Still there at the end, after its worker died."""
+    at_s += LATE_S
     draft.submit(at_s, X)
     draft.row(at_s + 0.9, X, "ACCEPTED", "RUNNING")
     draft.crash(at_s + 1, X, "worker-x", 1)
@@ -56,6 +60,7 @@ def stuck(draft: Draft, at_s: float) -> Expected:
 
 def stuck_unacknowledged(draft: Draft, at_s: float) -> Expected:
     """Accepted without an answer, and still waiting."""
+    at_s += LATE_S
     draft.submit(at_s, X, "info")
     draft.row(at_s + 1, X, "ACCEPTED", "RUNNING")
     draft.lists["pending"].append(X)
@@ -149,6 +154,7 @@ def row_overwritten(draft: Draft, at_s: float) -> Expected:
 def leaves_dead_by_itself(draft: Draft, at_s: float) -> Expected:
     """Back from the dead, and no person put it back."""
     _rows(draft, at_s, "ACCEPTED", "RUNNING", "DEAD", "ACCEPTED", "RUNNING", "SUCCEEDED")
+    draft.add(at_s + 3, "database", "dead", task=X, attempts=1, reason="poison")
     return {Guarantee.LEGAL_TRANSITIONS: (X,)}
 
 
@@ -356,6 +362,7 @@ def _succeeded_with_rows(draft: Draft, at_s: float) -> None:
 
 def row_without_message(draft: Draft, at_s: float) -> Expected:
     """Its row is there; the message never was."""
+    at_s += LATE_S
     draft.submit(at_s, X)
     draft.lists["pending"].append(X)
     return {Guarantee.OUTBOX_ATOMIC: (X,), Guarantee.NO_STUCK_TASK: (X,)}
@@ -466,9 +473,9 @@ def order_turned_round(draft: Draft, at_s: float) -> Expected:
 
 def slow_to_recover(draft: Draft, at_s: float) -> Expected:
     """Still at work when the budget after healing was over."""
-    draft.fault(430, 440 + at_s, "rabbitmq")
+    draft.fault(430, 770 + at_s, "rabbitmq")
     draft.submit(430, X)
-    draft.succeed(1441 + at_s, X, "worker-x")
+    draft.succeed(1771 + at_s, X, "worker-x")
     _done(draft)
     return {Guarantee.RECOVERS_IN_TIME: (X,)}
 
@@ -479,6 +486,208 @@ def secret_in_a_log(draft: Draft, at_s: float) -> Expected:
     return {Guarantee.NOTHING_LEAKED: (X,)}
 
 
+def ended_and_not_listed(draft: Draft, at_s: float) -> Expected:
+    """Carried out, and the system's own list lacks it."""
+    draft.submit(at_s, X)
+    draft.succeed(at_s + 1, X, "worker-x")
+    return {Guarantee.OUTCOME_REPORTED: (X,)}
+
+
+def ended_and_read_as_running(draft: Draft, at_s: float) -> Expected:
+    """Listed as done, and clients read otherwise for ever."""
+    at_s += UNTROUBLED_S
+    draft.submit(at_s, X)
+    draft.succeed(at_s + 1, X, "worker-x")
+    draft.add(at_s + 1002, "reader", "status", task=X, state="RUNNING")
+    _done(draft)
+    return {Guarantee.OUTCOME_REPORTED: (X,)}
+
+
+def too_many_at_once(draft: Draft, at_s: float) -> Expected:
+    """Three of one scope, and two are allowed."""
+    at_s += UNTROUBLED_S
+    tasks = (X, "second", "third")
+    for number, task in enumerate(tasks):
+        draft.submit(at_s, task, scope="x")
+        draft.start(at_s + 1 + number, task, f"worker-{task}")
+    for task in tasks:
+        draft.add(at_s + 5, f"worker-{task}", "effect", task=task, attempt=1)
+        draft.add(at_s + 5.1, f"worker-{task}", "attempt.ok", task=task, attempt=1)
+        _done(draft, task)
+    return {Guarantee.CONCURRENCY_BOUNDED: ("x",)}
+
+
+def too_many_in_a_second(draft: Draft, at_s: float) -> Expected:
+    """Four starts of one scope, one after the other, and three are allowed in a second."""
+    at_s += UNTROUBLED_S
+    for number, task in enumerate((X, "second", "third", "fourth")):
+        draft.submit(at_s, task, scope="x")
+        start_s = at_s + 1 + number / 10
+        draft.start(start_s, task, "worker-x")
+        draft.add(start_s + 0.02, "worker-x", "effect", task=task, attempt=1)
+        draft.add(start_s + 0.05, "worker-x", "attempt.ok", task=task, attempt=1)
+        _done(draft, task)
+    return {Guarantee.EXECUTION_RATE_RESPECTED: ("x",)}
+
+
+def waits_too_long(draft: Draft, at_s: float) -> Expected:
+    """Started long after the wait that is promised to its priority."""
+    at_s += UNTROUBLED_S
+    draft.submit(at_s, X, priority=1)
+    draft.succeed(at_s + 301, X, "worker-x")
+    _done(draft)
+    return {Guarantee.STARTS_IN_TIME: (X,)}
+
+
+def waits_for_ever(draft: Draft, at_s: float) -> Expected:
+    """Never started, and its wait is over."""
+    at_s += LATE_S
+    draft.submit(at_s, X, priority=1)
+    draft.row(at_s + 1, X, "ACCEPTED", "RUNNING")
+    draft.lists["pending"].append(X)
+    return {Guarantee.STARTS_IN_TIME: (X,), Guarantee.NO_STUCK_TASK: (X,)}
+
+
+def result_of_another(draft: Draft, at_s: float) -> Expected:
+    """A client read what no attempt returned."""
+    draft.submit(at_s, X)
+    draft.row(at_s + 0.9, X, "ACCEPTED", "RUNNING")
+    draft.succeed(at_s + 1, X, "worker-x")
+    draft.row(at_s + 1.4, X, "RUNNING", "SUCCEEDED")
+    draft.add(at_s + 2, "reader", "status", task=X, state="SUCCEEDED", result="result of another")
+    _done(draft)
+    return {Guarantee.RESULT_TRUTHFUL: (X,)}
+
+
+def folded_and_forgotten(draft: Draft, at_s: float) -> Expected:
+    """Answered with the id of a task that had started already, and nothing starts after it."""
+    fields = {"key": "key-x", "user": "user"}
+    draft.submit(at_s, "running", **fields)
+    draft.succeed(at_s + 1, "running", "worker-x")
+    draft.add(at_s + 1.1, "client", "submit.invoke", task=X, **fields)
+    draft.add(at_s + 1.2, "client", "submit.ok", task=X, id="id-running", **fields)
+    _done(draft, "running")
+    return {Guarantee.COALESCED_SUBMISSION_RUNS: (X,)}
+
+
+def _schedule(draft: Draft, *dues_s: float) -> Expected:
+    draft.schedules[X] = Schedule(every_s=10, since_s=1000, until_s=1030, catch_up="all")
+    for number, due_s in enumerate(dues_s):
+        spawn(draft, due_s + 0.1, f"occurrence-{number}", schedule=X, due_s=due_s)
+    return {Guarantee.SCHEDULE_KEPT: (X,)}
+
+
+def occurrence_missing(draft: Draft, at_s: float) -> Expected:
+    """One of four never came, and nothing was wrong."""
+    return _schedule(draft, 1000, 1010, 1030)
+
+
+def occurrence_twice(draft: Draft, at_s: float) -> Expected:
+    """Two schedulers, and each made it."""
+    return _schedule(draft, 1000, 1010, 1010, 1020, 1030)
+
+
+def occurrence_at_no_time(draft: Draft, at_s: float) -> Expected:
+    """One that the schedule does not know."""
+    return _schedule(draft, 1000, 1010, 1015, 1020, 1030)
+
+
+def denied_with_room(draft: Draft, at_s: float) -> Expected:
+    """Nothing was let through, and the user is locked out."""
+    draft.add(1000.25, "api", "denied", limit="tasks", user=X)
+    return {Guarantee.DENIED_ONLY_WHEN_FULL: (X,)}
+
+
+def buried_by_the_list(draft: Draft, at_s: float) -> Expected:
+    """Its worker died once, and the system lists it as dead."""
+    draft.submit(at_s, X)
+    draft.crash(at_s + 1, X, "worker-x", 1)
+    draft.lists["dead"].append(X)
+    return {Guarantee.DEAD_LETTER_IF_EXHAUSTED: (X,)}
+
+
+def dropped_and_listed_as_dead(draft: Draft, at_s: float) -> Expected:
+    """Never carried out, and listed as dead."""
+    draft.submit(at_s, X)
+    draft.lists["dead"].append(X)
+    return {Guarantee.DEAD_LETTER_IF_EXHAUSTED: (X,)}
+
+
+def dead_without_a_letter(draft: Draft, at_s: float) -> Expected:
+    """Another was told of by a dead letter; of this one only its row says DEAD."""
+    _rows(draft, at_s, "ACCEPTED", "RUNNING", "DEAD")
+    draft.submit(at_s, "told")
+    draft.row(at_s + 1, "told", "ACCEPTED", "DEAD")
+    draft.add(at_s + 1, "database", "dead", task="told", attempts=0, reason="permanent")
+    draft.lists["dead"].append("told")
+    return {Guarantee.DEAD_LETTER_IF_EXHAUSTED: (X,)}
+
+
+def dead_with_two_letters(draft: Draft, at_s: float) -> Expected:
+    """Moved to DEAD once, and told of twice."""
+    _rows(draft, at_s, "ACCEPTED", "RUNNING", "DEAD")
+    for part in (3, 4):
+        draft.add(at_s + part, "database", "dead", task=X, attempts=1, reason="poison")
+    return {Guarantee.DEAD_LETTER_IF_EXHAUSTED: (X,)}
+
+
+def cancelled_and_done(draft: Draft, at_s: float) -> Expected:
+    """Its cancellation was promised while it ran; it had its effect, and is listed as done."""
+    draft.submit(at_s, X)
+    draft.start(at_s + 1, X, "worker-x")
+    draft.add(at_s + 2, "client", "cancel.invoke", task=X)
+    draft.add(at_s + 2.1, "client", "cancel.ok", task=X)
+    draft.add(at_s + 5, "worker-x", "effect", task=X, attempt=1)
+    draft.add(at_s + 5.1, "worker-x", "attempt.ok", task=X, attempt=1)
+    _done(draft)
+    return {Guarantee.CANCEL_HONOURED: (X,)}
+
+
+def never_retried(draft: Draft, at_s: float) -> Expected:
+    """Failed, and its retry is long due."""
+    at_s += LATE_S
+    draft.submit(at_s, X)
+    draft.row(at_s + 0.9, X, "ACCEPTED", "RUNNING")
+    draft.fail(at_s + 1, X, "worker-x", 1)
+    draft.lists["pending"].append(X)
+    return {Guarantee.RETRY_SCHEDULE: (X,), Guarantee.NO_STUCK_TASK: (X,)}
+
+
+def never_recovered(draft: Draft, at_s: float) -> Expected:
+    """Still pending long after the budget from the last healing."""
+    draft.fault(430, 440 + at_s, "rabbitmq")
+    draft.submit(430, X)
+    draft.row(431, X, "ACCEPTED", "RUNNING")
+    draft.crash(432, X, "worker-x", 1)
+    draft.lists["pending"].append(X)
+    return {Guarantee.RECOVERS_IN_TIME: (X,), Guarantee.NO_STUCK_TASK: (X,)}
+
+
+def starved_for_ever(draft: Draft, at_s: float) -> Expected:
+    """Overtaken by more tasks than the policy allows, and never started."""
+    at_s += LATE_S
+    draft.submit(at_s, X, priority=0)
+    draft.row(at_s + 1, X, "ACCEPTED", "RUNNING")
+    for number in range(31):
+        later = f"later-{number:02}"
+        draft.submit(at_s + 1 + number / 10, later, priority=9)
+        draft.succeed(at_s + 5 + number / 10, later, "worker-y")
+        _done(draft, later)
+    draft.lists["pending"].append(X)
+    return {Guarantee.PRIORITY_BOUNDED: (X,), Guarantee.NO_STUCK_TASK: (X,)}
+
+
+def done_before_the_work(draft: Draft, at_s: float) -> Expected:
+    """A client read SUCCEEDED before the task had any effect."""
+    draft.submit(at_s, X)
+    draft.row(at_s + 0.8, X, "ACCEPTED", "RUNNING")
+    draft.row(at_s + 0.9, X, "RUNNING", "SUCCEEDED")
+    draft.add(at_s + 1, "reader", "status", task=X, state="SUCCEEDED")
+    draft.succeed(at_s + 2, X, "worker-x")
+    _done(draft)
+    return {Guarantee.STATUS_TRUTHFUL: (X,)}
+
+
 AUDITED_KINDS: tuple[Plant, ...] = (
     skips_running,
     leaves_a_final_state,
@@ -487,6 +696,8 @@ AUDITED_KINDS: tuple[Plant, ...] = (
     status_ahead_of_its_row,
     row_without_message,
     message_without_row,
+    dead_without_a_letter,
+    dead_with_two_letters,
 )
 """Kinds that only an audit trail can show."""
 
@@ -532,6 +743,25 @@ KINDS: tuple[Plant, ...] = (
     order_turned_round,
     slow_to_recover,
     secret_in_a_log,
+    ended_and_not_listed,
+    ended_and_read_as_running,
+    too_many_at_once,
+    too_many_in_a_second,
+    waits_too_long,
+    waits_for_ever,
+    result_of_another,
+    folded_and_forgotten,
+    occurrence_missing,
+    occurrence_twice,
+    occurrence_at_no_time,
+    denied_with_room,
+    buried_by_the_list,
+    dropped_and_listed_as_dead,
+    cancelled_and_done,
+    never_retried,
+    never_recovered,
+    starved_for_ever,
+    done_before_the_work,
 )
 """Every other kind."""
 
@@ -545,5 +775,6 @@ def planted(draft: Draft, plant: Plant, at_s: float) -> tuple[Draft, Expected]:
         list(draft.events),
         {name: list(tasks) for name, tasks in draft.lists.items()},
         draft.end_s,
+        dict(draft.schedules),
     )
     return copy, plant(copy, at_s)

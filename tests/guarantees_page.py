@@ -17,7 +17,7 @@ from tests.history_strategies import Draft
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "guarantees.md"
 LIFE_CYCLE_PAGES = (ROOT / "docs" / "history.md", ROOT / "docs" / "writing_a_system.md")
-CASES = ROOT / "tests" / "cases" / "task-histories.json"
+CASES = tuple(ROOT / "tests" / "cases" / name for name in ("task-histories.json", "public-histories.json"))
 
 HEAD = """\
 # Guarantees
@@ -59,7 +59,7 @@ def page() -> str:
         for guarantee in plant(Draft(audited=True), 0):
             kinds[guarantee].append(plant)
     cases = defaultdict(lambda: defaultdict(list))
-    for case in json.loads(CASES.read_text()):
+    for case in (case for file in CASES for case in json.loads(file.read_text())):
         for name, expected in case["expect"].items():
             cases[name][expected["verdict"]].append(case["id"])
     return "\n".join(

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from scenarios.judging.policy import Policy
+from scenarios.judging.policy import Concurrency, Policy, Schedule
 from scenarios.record.events import FINAL_LISTS, NS_PER_S, Event
 from scenarios.record.history import History, Recorded
 from tests.histories import events
@@ -17,7 +17,7 @@ WINDOWS: dict[str, dict[str, object]] = {
 }
 
 
-def policy_with(window: str) -> Policy:
+def policy_with(window: str, schedules: dict[str, Schedule]) -> Policy:
     """What the model's system says of itself."""
     return Policy(
         attempts_max=3,
@@ -27,6 +27,13 @@ def policy_with(window: str) -> Policy:
         grace_s=1,
         window=WINDOWS[window],
         overtakes_max=30,
+        key_window_s=1500,
+        result_ttl_s=1200,
+        wait_s={"1": 300},
+        coalesce=True,
+        concurrency=Concurrency("scope", 2),
+        execution_window={"kind": "sliding", "n": 3, "per_s": 1, "by": "scope"},
+        schedules=dict(schedules),
     )
 
 
@@ -40,11 +47,12 @@ class Draft:
     events: list[Event] = field(default_factory=list)
     lists: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in FINAL_LISTS})
     end_s: float = END_S
+    schedules: dict[str, Schedule] = field(default_factory=dict)
 
     @property
     def policy(self) -> Policy:
         """The limits to judge this history by."""
-        return policy_with(self.window)
+        return policy_with(self.window, self.schedules)
 
     def add(self, at_s: float, actor: str, event: str, **fields: Any) -> None:
         """One event."""
@@ -98,7 +106,7 @@ class Draft:
         self.start(at_s, task, worker, number)
         kind = "effect" if effect else "effect.rejected"
         self.add(at_s + 0.2, worker, kind, task=task, attempt=number, fence=number)
-        self.add(at_s + 0.3, worker, "attempt.ok", task=task, attempt=number)
+        self.add(at_s + 0.3, worker, "attempt.ok", task=task, attempt=number, result=f"result of {task}")
         self.add(at_s + 0.31, worker, "ack.invoke", task=task, attempt=number)
         if ack != "none":
             self.add(at_s + 0.32, worker, f"ack.{ack}", task=task, attempt=number)
@@ -219,8 +227,9 @@ def _stated(task: str, life: Life, begin_s: float) -> dict[str, Any]:
 
 def _read(draft: Draft, at_s: float, task: str, life: Life, state: str) -> None:
     if "status" in life.extras:
-        draft.add(at_s, "reader", "status", task=task, state=state)
-        draft.add(at_s + 0.1, "reader", "status", task=task, state=state)
+        told = {"result": f"result of {task}"} if state == "SUCCEEDED" else {}
+        draft.add(at_s, "reader", "status", task=task, state=state, **told)
+        draft.add(at_s + 0.1, "reader", "status", task=task, state=state, **told)
 
 
 def _run(draft: Draft, task: str, life: Life, at_s: float) -> None:
@@ -381,7 +390,7 @@ def _limit(draft: Draft) -> None:
     for burst in range(3):
         for part in range(3):
             draft.write(f"{2 * burst + part / 10} api allowed limit=tasks user=user")
-        draft.write(f"{2 * burst + 0.4} api denied limit=tasks user=user")
+        draft.write(f"{2 * burst + 0.21} api denied limit=tasks user=user")
 
 
 def _pause(draft: Draft) -> None:
@@ -411,11 +420,70 @@ def _secrets(draft: Draft) -> None:
     draft.write("600 lab secret.sought target=logs")
 
 
+def _run_once(draft: Draft, at_s: float, task: str) -> None:
+    """One attempt, with its rows, and an end as done."""
+    draft.row(at_s - 0.01, task, "ACCEPTED", "RUNNING")
+    draft.succeed(at_s, task, f"{task}-worker")
+    draft.row(at_s + 0.3, task, "RUNNING", "SUCCEEDED")
+    draft.lists["done"].append(task)
+
+
+def spawn(draft: Draft, at_s: float, task: str, **fields: Any) -> None:
+    """The system makes a task itself, and carries it out."""
+    draft.add(at_s, "database", "spawn", task=task, **fields)
+    draft.row(at_s + 0.01, task, None, "ACCEPTED")
+    _run_once(draft, at_s + 0.2, task)
+
+
+def _scoped(draft: Draft) -> None:
+    """Two of one scope at once, and three starts within a second: as many as are allowed."""
+    for number, at_s in enumerate((650.0, 650.1, 650.6)):
+        task = f"scoped-{number}"
+        draft.submit(649, task, scope="mail")
+        _run_once(draft, at_s, task)
+
+
+def _scheduled(draft: Draft) -> None:
+    """A schedule of which one run of occurrences was missed: only the newest of it came later."""
+    draft.schedules["report"] = Schedule(every_s=10, since_s=700, until_s=760, catch_up="last")
+    draft.fault(715, 745, "mysql")
+    for due_s, at_s in ((700, 700.1), (710, 710.1), (740, 746), (750, 750.1), (760, 760.1)):
+        spawn(draft, at_s, f"report-{due_s}", schedule="report", due_s=float(due_s))
+
+
+def _children(draft: Draft) -> None:
+    """A task that the system made out of another one."""
+    draft.submit(620, "parent")
+    _run_once(draft, 621, "parent")
+    spawn(draft, 622, "child", parent="parent")
+
+
+def _coalesced(draft: Draft) -> None:
+    """Folded into a task that begins again; another one, after the start, is a task of its own."""
+    fields = {"key": "coalesced", "user": "user"}
+    draft.submit(670, "folding", **fields)
+    draft.row(670.9, "folding", "ACCEPTED", "RUNNING")
+    draft.fail(671, "folding", "worker", 1)
+    draft.row(671.35, "folding", "RUNNING", "RETRYING")
+    draft.add(671.4, "client", "submit.invoke", task="folded", **fields)
+    draft.add(671.5, "client", "submit.ok", task="folded", id="id-folding", **fields)
+    draft.row(672.7, "folding", "RETRYING", "RUNNING")
+    draft.succeed(672.8, "folding", "worker", 2)
+    draft.row(673.2, "folding", "RUNNING", "SUCCEEDED")
+    draft.lists["done"].append("folding")
+    draft.submit(674, "separate", **fields)
+    _run_once(draft, 675, "separate")
+
+
 PARTS = {
     "lock": _lock,
     "limit": _limit,
     "pause": _pause,
     "late_for_a_reason": _late_for_a_reason,
     "secrets": _secrets,
+    "scoped": _scoped,
+    "scheduled": _scheduled,
+    "children": _children,
+    "coalesced": _coalesced,
 }
 """What else may be in a legal history."""

@@ -1,4 +1,4 @@
-"""A worker is away for longer than its lease, and comes back as a zombie."""
+"""A worker stands still for longer than its lease lasts, and goes on as a zombie."""
 
 from chaos.faults import PauseProcess
 from scenarios.experiment.scenario import AttemptBegun, Between, Outlasting, Scenario, Strike, Workload
@@ -7,8 +7,8 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="lease_expires",
     story=(
-        "A worker is paused after it claimed a task and before its effect, for longer than its lease; then it goes on, "
-        "not knowing that it was away. Another attempt has taken over: whatever the zombie still writes must be refused."
+        "A worker is paused after it claimed a task and before its effect, for longer than its lease; then it goes on "
+        "as if nothing had happened. Another attempt has taken over: whatever the zombie still writes must be refused."
     ),
     workload=Workload(tasks=80, rate_per_s=30, work_s=Between(0.01, 0.05)),
     strikes=(

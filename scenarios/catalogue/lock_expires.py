@@ -1,4 +1,4 @@
-"""The leader is away for longer than its lock, and comes back believing that it leads."""
+"""The leader stands still for longer than its lock lasts, and goes on as if it still led."""
 
 from chaos.faults import PauseProcess
 from scenarios.experiment.scenario import Between, LeaderAtWork, Outlasting, Scenario, Strike, Workload

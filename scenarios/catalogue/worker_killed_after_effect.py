@@ -1,4 +1,4 @@
-"""A worker dies between its effect and its word that it is done."""
+"""A worker dies between its effect and the record that its task is done."""
 
 from chaos.faults import KillProcess
 from scenarios.experiment.scenario import Between, EffectAccepted, Scenario, Strike, Workload
@@ -7,7 +7,7 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="worker_killed_after_effect",
     story=(
-        "A worker is killed right after the outside world accepted its effect, before it can say so. "
+        "A worker is killed right after the outside world accepted its effect, before it can record that. "
         "The task must still be finished, and its effect must not happen again."
     ),
     workload=Workload(tasks=80, rate_per_s=40, work_s=Between(0.01, 0.05)),

@@ -19,7 +19,7 @@ def plugin_call(system: str, what: str) -> Iterator[None]:
     """Around one call of a plug-in.
 
     Raises:
-        RunFailed: it raised; says which call, and what.
+        RunFailed: it raised; the message names the call and the exception.
     """
     try:
         yield
@@ -30,10 +30,10 @@ def plugin_call(system: str, what: str) -> Iterator[None]:
 
 
 def answered(system: str, what: str, answer: object, expected: type[T]) -> T:
-    """What a plug-in answered, if that is what the protocol says.
+    """The answer of a plug-in, if it is of the type that the protocol states.
 
     Raises:
-        RunFailed: it is something else; a forgotten `return` is what this finds most.
+        RunFailed: it is of another type; most often, a `return` was forgotten.
     """
     if not isinstance(answer, expected):
         raise RunFailed(f"the plug-in of {system}: {what} returned {answer!r}, not {expected.__name__}")
@@ -80,7 +80,7 @@ def checked_outcome(what: str, answer: object) -> Outcome:
     """The answer of a client, if it is an outcome with fields of the right types.
 
     Raises:
-        RunFailed: it is not; says which field, and what is in it.
+        RunFailed: it is not; the message names the field and its value.
     """
     outcome = answered("a client", what, answer, Outcome)
     if outcome.kind not in get_args(OutcomeKind):

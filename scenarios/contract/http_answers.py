@@ -1,4 +1,4 @@
-"""What an HTTP answer says of a request: it was done, it surely was not, or nobody knows. Pure; for clients and load generators alike."""
+"""What an HTTP answer means for its request: done, surely not done, or unknown. Pure; for clients and load generators alike."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Literal
 
 DETAIL_CHARS = 200
 TIMEOUT_S = 5.0
-"""Of connecting, sending and each wait for a part of the answer: every client of the lab has this patience."""
+"""Of connecting, sending and each wait for a part of the answer: every client of the lab waits this long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class HttpAnswer:
 
 
 def answer_of(status: int, body: bytes) -> HttpAnswer:
-    """2xx did it; 4xx did not; 5xx did not only if it says so (`definite`): behind all else it may have been done."""
+    """2xx: done. 4xx: not done. 5xx: not done only if the answer is marked `definite`; else it may have been done."""
     said = _parsed(body)
     if 200 <= status < 300:
         return HttpAnswer("ok", said=said)
@@ -38,7 +38,7 @@ def answer_of(status: int, body: bytes) -> HttpAnswer:
 
 
 def no_answer(why: str, *, definite: bool) -> HttpAnswer:
-    """Nobody answered; `definite`: because nothing was sent."""
+    """No answer came; `definite`: because nothing was sent."""
     return HttpAnswer("fail" if definite else "info", why[:DETAIL_CHARS])
 
 

@@ -17,7 +17,7 @@ from scenarios.record.history import Event
 class Handlers:
     """How the lab's handler gets into the workers under test.
 
-    `environment` must reach every process that runs handlers: it puts `tasklab_probe` on PYTHONPATH and tells it where to write.
+    `environment` must reach every process that runs handlers: it puts `tasklab_probe` on PYTHONPATH, and states where its events go.
     Inside the worker: `tasklab_probe.run_task(payload, attempt=..., key=..., fence=...)`.
     """
 
@@ -79,15 +79,15 @@ class Client(Protocol):
     """One client of the system; used from one thread at a time."""
 
     def invoke(self, operation: Operation) -> Outcome:
-        """Do it, once, without retrying, and say how it ended. Never raises for what the system did."""
+        """Do it once, without a retry, and return how it ended. A failure of the system is an outcome, not an exception."""
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close its connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What the system says of its tasks, by the lab's names; None where it cannot say."""
+    """The system's own lists of its tasks, by the lab's names; None for a list that it does not keep."""
 
     done: tuple[str, ...] | None = None
     dead: tuple[str, ...] | None = None
@@ -151,7 +151,7 @@ class Addressed(Protocol):
 
 @runtime_checkable
 class Reserving(Protocol):
-    """Power: the system says which of its promises it does not make while a certain fault is about."""
+    """Power: the system names promises that it does not make while a certain fault is on."""
 
     reservations: Mapping[str, frozenset[Guarantee]]
     """By the name of the fault."""

@@ -13,7 +13,7 @@ PATIENCE_S = 0.2
 """Times the number of tries so far: three seconds in all, so that an API that is down for a moment loses no client's task."""
 
 Roster = Mapping[str, deque[Arrival]]
-"""By the name of a client: what it is to submit. Clients that share a queue take turns."""
+"""By the name of a client: its queue of submissions. Clients may share a queue; each takes the next one."""
 
 
 def pool(arrivals: Sequence[Arrival], count: int) -> Roster:

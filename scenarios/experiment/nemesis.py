@@ -91,7 +91,7 @@ class Nemesis:
         return [_problem_of(state) for state in self.states if state.bit_ns is not None and state.healed_ns is None]
 
     def strike(self, state: StrikeState) -> None:
-        """Begin the fault and see it bite; the history tells both.
+        """Begin the fault and see it bite; both are recorded.
 
         Raises:
             ChaosError: there is nothing to strike, or no bite was seen; the fault is lifted.
@@ -114,7 +114,7 @@ class Nemesis:
         self._bitten(state, asked_ns)
 
     def lift(self, state: StrikeState) -> None:
-        """End the fault, and see its target healthy; the history tells both.
+        """End the fault, and see its target healthy; both are recorded.
 
         Raises:
             ChaosError: it does not heal.
@@ -131,7 +131,7 @@ class Nemesis:
         self._stage.say(f"{state.fault.name} on {state.target}: healed")
 
     def close(self, state: StrikeState) -> None:
-        """Whatever became of the strike: let go of its process, lift its fault, and tell who waits for it. Idempotent."""
+        """However the strike ended: release its process, lift its fault, and notify the strikes that wait for it. Idempotent."""
         self._release(state)
         if state in self._injections:
             self._injections[state].end()

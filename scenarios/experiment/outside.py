@@ -143,7 +143,7 @@ class SyncPoint:
         self._released.notify()
 
     def hold(self, actor: str, subject: str) -> None:
-        """Report who was caught, and block until released."""
+        """Note the process that was caught, and block it until released."""
         self.actor = actor
         self.subject = subject
         self.is_reached = True

@@ -76,7 +76,7 @@ class Experiment:
         5. account: statuses are read one last time, and the system's account of its tasks becomes the `final` event.
         6. end: processes stop. `after_events` completes the record: the audit trail, and acks that the lab swallowed.
 
-        The verdicts are not part of it: judges read what it leaves.
+        The verdicts are not part of it: judges read the record that it leaves.
 
         Raises:
             ChaosError, RunFailed: the lab could not go on.
@@ -93,12 +93,16 @@ class Experiment:
             self.stage.begin("account")
             self.reader.read_last(READ_LAST_S)
             self._write_final(drained)
+        except BaseException:  # also an interrupt
+            self._abort()
+            raise
         finally:
             self._stop(driver)
         self.stage.begin("end")
 
     def account(self) -> Account:
         """The system's account; of a system that keeps none, the tasks whose effect the outside resource has accepted are done."""
+        self.stage.check_plugin()
         account = self.stage.account()
         self._keeps_account = account is not None
         return Account(done=self.outside.tasks_with_effect()) if account is None else account
@@ -121,6 +125,7 @@ class Experiment:
         accepted = False
         try:
             while submit.task not in self.outside.tasks_with_effect():
+                self.stage.check_plugin()
                 self.stage.check_processes()
                 if self.stage.now_ns() > deadline_ns:
                     raise RunFailed(self._not_ready(accepted=accepted))
@@ -137,17 +142,12 @@ class Experiment:
 
     def _storm(self, driver: Driver) -> None:
         self.stage.watch_processes(self.supervisor.note_death)
-        try:
-            driver.start()
-            self.reader.start()
-            self.stage.begin("storm")
-            self.nemesis.start()
-            driver.await_end()
-            self._await_strikes()
-        except BaseException:  # also an interrupt: what is struck now is lifted now
-            self.nemesis.abort()
-            self.nemesis.await_over()
-            raise
+        driver.start()
+        self.reader.start()
+        self.stage.begin("storm")
+        self.nemesis.start()
+        driver.await_end()
+        self._await_strikes()
         self.problems += self.nemesis.failed()
         if not self.timing.patience.may_miss:
             self.problems += self.nemesis.missed()
@@ -158,6 +158,7 @@ class Experiment:
         began_ns = self.stage.now_ns()
         ended_since_ns: int | None = None
         while not self.nemesis.is_over() or self.stage.own_faults_pending():
+            self.stage.check_plugin()
             ended_since_ns = self._ended_since(ended_since_ns)
             if self._is_patience_over(began_ns, ended_since_ns):
                 break
@@ -181,7 +182,7 @@ class Experiment:
         return is_quiet or waited_s > patience.longest_s
 
     def _too_little_work(self) -> list[str]:
-        """The warm-up comes before any fault: that it was dealt with says nothing of the storm."""
+        """The warm-up does not count: it comes before any fault."""
         warm_up = self.timing.warm_up
         if warm_up is None:
             return []
@@ -219,6 +220,12 @@ class Experiment:
             pending=account.pending,
             detail=drained.how,
         )
+
+    def _abort(self) -> None:
+        """What is struck now is lifted now; and no flow waits for the plug-in any longer."""
+        self.stage.abandon_plugin()
+        self.nemesis.abort()
+        self.nemesis.await_over()
 
     def _stop(self, driver: Driver) -> None:
         """In any case: no more deaths are noted, no more is submitted, and every process ends. Idempotent."""

@@ -88,6 +88,16 @@ class Stage(Protocol):
             RunFailed: the plug-in gave none.
         """
 
+    def check_plugin(self) -> None:
+        """Look whether the plug-in of the system can still answer.
+
+        Raises:
+            RunFailed: it cannot.
+        """
+
+    def abandon_plugin(self) -> None:
+        """Let no flow wait for the plug-in any longer: the run has failed, or was interrupted."""
+
     def start_processes(self) -> None:
         """Start every process of the system.
 

@@ -1,4 +1,4 @@
-"""Reads the status of tasks as a user does who polls: during the storm of recent tasks, at the end of every task one last time."""
+"""Reads statuses as a polling user does: those of recent tasks during the storm, and those of all tasks at the end."""
 
 from scenarios.contract.system import Client, ReadStatus
 from scenarios.experiment.stage import Flow, Stage

@@ -1,4 +1,4 @@
-"""When a strike strikes: each trigger is one frozen class that waits for its moment, says it in words, and grows with the load.
+"""When a strike strikes: each trigger is one frozen class that waits for its moment, has words for it, and scales with the load.
 
 To add a trigger: a class here, and its name in TRIGGERS.
 """
@@ -59,7 +59,7 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """A moment of the storm. The doc string of a subclass says which; its fields say where in the run.
+    """A moment of the storm. The class says which kind of moment, its fields which one of the run.
 
     `template`: the moment in words, with its fields in braces. `counter`, `grows_with`: the field that counts, and whether a larger
     load counts more (`tasks`) or a longer one does (`time`). `point`: where the process that trips it is caught, and held until the

@@ -6,22 +6,19 @@ history may leave all of that out (docs/history.md), and is judged as it is.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
-from scenarios.record.history import History, Timeline
-
-if TYPE_CHECKING:
-    from scenarios.record.run_facts import FaultRecord, RunFacts
+from scenarios.record.history import History, TaskTimeline
+from scenarios.record.run_facts import FaultRecord, RunFacts
 
 SHOWN = 3
-"""So many tasks are named, of all that show the same."""
+"""Maximum number of tasks named for one violated assumption."""
 
 _WORK = ("submit.", "attempt.", "effect", "ack.", "state", "dead", "lease.", "write")
 """How the names of events begin that show a system at work."""
 _TOLD_OF_PROCESSES = frozenset({"crash", "restart"})
 """Events that the lab records under the name of a process."""
 _HANDLER_ROLE = "worker"
-"""Whoever plays it runs handlers, which record events."""
+"""Processes in this role run handlers, which record events."""
 _STEPS = (
     ("fault.begin", "begun_ns", "began"),
     ("fault.bit", "bit_ns", "bit"),
@@ -31,41 +28,68 @@ _STEPS = (
 """The steps of a strike: in the history, in run.json, in words."""
 
 
-def doubts_of_history(history: History) -> list[str]:
-    """Why the record of a run of the lab's own cannot be believed, a sentence for each kind of doubt; none: it can."""
+class ViolatedAssumption(str):
+    """One sentence. `spares_record`: the system's own lists, or the strikes, are in doubt; the record may be whole all the same."""
+
+    spares_record: bool
+
+    def __new__(cls, sentence: str, *, spares_record: bool = False) -> "ViolatedAssumption":
+        """A sentence with what it casts doubt on."""
+        violated = str.__new__(cls, sentence)
+        violated.spares_record = spares_record
+        return violated
+
+
+def spares_record(violated: str) -> bool:
+    """Whether this violation leaves the record itself whole: then what the record proves stands."""
+    return isinstance(violated, ViolatedAssumption) and violated.spares_record
+
+
+def violated_assumptions(history: History) -> list[str]:
+    """Why the record of a run of the lab's own cannot be believed, a sentence for each violated assumption; none: it can."""
     tasks, final = history.tasks, history.final
     cancelled, expired, done = (final.cancelled or (), final.expired or (), final.done or ()) if final else ((), (), ())
     asked = {event.task for event in history.events if event.event.startswith("cancel.")} if cancelled else set()
     return [
-        *_said("listed as cancelled, and nobody cancelled it", (task for task in cancelled if task not in asked)),
-        *_said(
+        *_of_account("listed as cancelled, and nobody cancelled it", (task for task in cancelled if task not in asked)),
+        *_of_account(
             "listed as expired, and had no deadline",
             (task for task in expired if task in tasks and tasks[task].deadline_s is None),
         ),
-        *_said("listed as done, and never ran", (task for task in done if task in tasks and not tasks[task].ran)),
+        *_of_account("listed as done, and never ran", (task for task in done if task in tasks and not tasks[task].ran)),
         *_said("an effect, and no attempt recorded", (task for task, line in tasks.items() if _acted_unseen(line))),
         *_said("ran before it was submitted", (task for task, line in tasks.items() if _ran_early(line))),
     ]
 
 
-def doubts_of_run(facts: "RunFacts", history: History, sizes: Mapping[str, int]) -> list[str]:
+def violated_assumptions_of_run(facts: RunFacts, history: History, sizes: Mapping[str, int]) -> list[str]:
     """The same, and what contradicts run.json; `sizes`: bytes of each history file today."""
-    doubts = doubts_of_history(history)
+    violated = violated_assumptions(history)
     for name, size in facts.sizes.items():
         if sizes.get(name) != size:
             now = f"has {sizes[name]}" if name in sizes else "is gone"
-            doubts.append(f"{name} had {size} bytes when the run ended, and {now} now")
-    doubts += [f"{name} was not there when the run ended" for name in sizes if facts.sizes and name not in facts.sizes]
+            violated.append(f"{name} had {size} bytes when the run ended, and {now} now")
+    violated += [
+        f"{name} was not there when the run ended" for name in sizes if facts.sizes and name not in facts.sizes
+    ]
     last_ns = next((event.t_ns for event in reversed(history.events) if event.event.startswith(_WORK)), 0)
     if not facts.faults_may_miss:
-        doubts += _doubts_of_strikes(facts.strikes, max(last_ns, history.last_end_ns or 0))
-    doubts += _never_seen(facts.strikes, history, [name for name, size in sizes.items() if size])
-    doubts += _told_otherwise(facts.strikes, history)
-    doubts += _crashes_told_otherwise(facts, history)
-    return doubts
+        violated += _sparing_the_record(_strikes_without_work(facts.strikes, max(last_ns, history.last_end_ns or 0)))
+    seen = [name for name, size in sizes.items() if size]
+    violated += _sparing_the_record(_never_seen(facts.strikes, history, seen))
+    violated += _told_otherwise(facts.strikes, history)
+    violated += _crashes_told_otherwise(facts, history)
+    return violated
 
 
-def _doubts_of_strikes(strikes: Iterable["FaultRecord"], last_ns: int) -> Iterator[str]:
+def told_by_the_wrong_source(foreign_words: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """Processes of the system that report what only clients, the outside resource or the lab can know."""
+    for file, names in sorted(foreign_words.items()):
+        shown = ", ".join(sorted(names)[:SHOWN])
+        yield f"{file} was written by a process of the system, and tells of what it cannot know: {shown}"
+
+
+def _strikes_without_work(strikes: Iterable[FaultRecord], last_ns: int) -> Iterator[str]:
     for strike in strikes:
         fault = f"fault {strike.fault} on {strike.target}"
         if strike.problem:
@@ -76,10 +100,10 @@ def _doubts_of_strikes(strikes: Iterable["FaultRecord"], last_ns: int) -> Iterat
             yield f"{fault} bit when all work was done"
 
 
-def _never_seen(strikes: Iterable["FaultRecord"], history: History, files: Collection[str]) -> Iterator[str]:
+def _never_seen(strikes: Iterable[FaultRecord], history: History, files: Collection[str]) -> Iterator[str]:
     """A process that was struck instead of the one that did the work.
 
-    A sieved history lacks events, hence the files; idle for one run is a process that handles tasks only where others took them all.
+    Use file names too, because a prefiltered history lacks events. A worker may be idle for a run if others took all tasks.
     """
     actors = {event.actor for event in history.events if event.event not in _TOLD_OF_PROCESSES}
     for strike in strikes:
@@ -90,7 +114,7 @@ def _never_seen(strikes: Iterable["FaultRecord"], history: History, files: Colle
             yield f"fault {strike.fault} struck {strike.target}, of which nothing was ever seen"
 
 
-def _told_otherwise(strikes: Collection["FaultRecord"], history: History) -> Iterator[str]:
+def _told_otherwise(strikes: Collection[FaultRecord], history: History) -> Iterator[str]:
     """Steps of strikes that are in the history and not in run.json, or the other way round."""
     for event, instant, words in _STEPS:
         stated = Counter((strike.fault, strike.target) for strike in strikes if getattr(strike, instant) is not None)
@@ -101,7 +125,7 @@ def _told_otherwise(strikes: Collection["FaultRecord"], history: History) -> Ite
                 yield f"fault {fault} on {target} {words} {in_run} times in run.json, {in_history} times in the history"
 
 
-def _crashes_told_otherwise(facts: "RunFacts", history: History) -> Iterator[str]:
+def _crashes_told_otherwise(facts: RunFacts, history: History) -> Iterator[str]:
     """Deaths that the lab has not seen: a crash excuses a repeat, so a system must not write its own."""
     if facts.died is None:
         return  # an earlier version did not count
@@ -113,15 +137,23 @@ def _crashes_told_otherwise(facts: "RunFacts", history: History) -> Iterator[str
             yield f"{actor} crashed {told[actor]} times in the history, and the lab saw {seen[actor]}"
 
 
-def _acted_unseen(timeline: Timeline) -> bool:
+def _acted_unseen(timeline: TaskTimeline) -> bool:
     return bool(timeline.effects) and not timeline.attempts
 
 
-def _ran_early(timeline: Timeline) -> bool:
+def _ran_early(timeline: TaskTimeline) -> bool:
     """Of a task that was submitted at all: whether an attempt began before that."""
     if not timeline.submissions or not timeline.attempts:
         return False
     return timeline.attempts[0].started_ns < min(event.t_ns for event in timeline.submissions)
+
+
+def _of_account(what: str, tasks: Iterable[str]) -> Iterator[str]:
+    return _sparing_the_record(_said(what, tasks))
+
+
+def _sparing_the_record(sentences: Iterable[str]) -> Iterator[str]:
+    return (ViolatedAssumption(sentence, spares_record=True) for sentence in sentences)
 
 
 def _said(what: str, tasks: Iterable[str]) -> Iterator[str]:

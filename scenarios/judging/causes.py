@@ -1,12 +1,22 @@
-"""Why an attempt was repeated: the causes that a history shows between one start of a task and the next (rule 6)."""
+"""Why an attempt was repeated: the one cause of each repeat, worked out once for every judge that counts repeats (rules 6, 23, 27)."""
 
 import enum
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 
-from scenarios.record.history import NS_PER_S, Attempt, Event, FaultSpan, History
+from scenarios.judging.policy import ACK_S, Policy
+from scenarios.record.history import (
+    AttemptRecord,
+    Event,
+    FaultSpan,
+    History,
+    TaskTimeline,
+    earliest_ns,
+    ns_of,
+)
 
 
 class Cause(enum.StrEnum):
@@ -18,47 +28,133 @@ class Cause(enum.StrEnum):
     LEASE_RAN_OUT = "lease_ran_out"
     LOST_ACK = "lost_ack"
     FAULT = "broker_or_network_fault"
+    OWNER_PAUSED = "owner_paused"
     UNEXPLAINED = "unexplained"
 
 
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A start of a task but its first, with the start before it.
+
+    `is_redelivery`: the same message came again, because its acknowledgement was lost or a fault stood in its way; it is no retry and
+    no attempt that counts against a limit (rule 27).
+    """
+
+    former: AttemptRecord
+    latter: AttemptRecord
+    cause: Cause
+    is_redelivery: bool
+
+
+_ON_THE_WAY = r"network|partition|proxy|database|mysql|mariadb|postgres|sqlite|redis|sentinel|valkey"
 _BETWEEN_WORKER_AND_TASK = re.compile(
-    r"broker|rabbit|amqp|kafka|redis|sentinel|network|partition|proxy|database|mysql|mariadb|postgres|sqlite"
-    r"|\b(?:db|net|nats|sqs|link|connection|packet|ack|confirm)s?\b"
+    rf"broker|rabbit|amqp|kafka|{_ON_THE_WAY}|\b(?:db|net|nats|sqs|link|connection|packet|ack|confirm)s?\b"
 )
+_BETWEEN_LIMITER_AND_COUNTERS = re.compile(rf"cache|memcache|{_ON_THE_WAY}|\b(?:db|net|link|connection|packet)s?\b")
+_STANDS_STILL = re.compile(r"paus|froz|freez|suspend|sigstop|stopped")
 
 
 def cuts_worker_off(span: FaultSpan) -> bool:
     """Whether this fault is one on broker, network or database, by the words of its name and its target."""
-    return _BETWEEN_WORKER_AND_TASK.search(f"{span.fault} {span.target}".lower().replace("_", " ")) is not None
+    return _BETWEEN_WORKER_AND_TASK.search(_words(span)) is not None
 
 
-def repeats(history: History) -> Iterator[tuple[Attempt, Attempt]]:
-    """Every start of a task but its first, each with the start before it."""
-    for timeline in history.tasks.values():
-        if len(timeline.attempts) > 1:
-            yield from pairwise(timeline.attempts)
+def cuts_limiter_off(span: FaultSpan) -> bool:
+    """Whether this fault is one on cache, database or network, by the words of its name and its target."""
+    return _BETWEEN_LIMITER_AND_COUNTERS.search(_words(span)) is not None
 
 
-def cause_of(history: History, former: Attempt, latter: Attempt) -> Cause:
+def _words(span: FaultSpan) -> str:
+    return f"{span.fault} {span.target}".lower().replace("_", " ")
+
+
+def repeats_of(history: History, policy: Policy) -> Mapping[str, list[Repeat]]:
+    """Every start of a task but its first, by task, in the order of time."""
+    known = history.derived.get("repeats")
+    if known is None or known[0] is not policy:
+        found = {
+            timeline.task: [_repeat(history, former, latter, policy) for former, latter in pairwise(timeline.attempts)]
+            for timeline in history.tasks.values()
+            if len(timeline.attempts) > 1
+        }
+        known = history.derived["repeats"] = (policy, found)
+    repeats: Mapping[str, list[Repeat]] = known[1]
+    return repeats
+
+
+def _repeat(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> Repeat:
+    cause = cause_of(history, former, latter, policy)
+    is_redelivery = cause in (Cause.LOST_ACK, Cause.FAULT) or (
+        cause is Cause.FAILED_BEFORE
+        and not _is_numbered_as_a_retry(former, latter)
+        and (_lost_ack(former, latter) or _fault_between(history, former, latter, policy))
+    )
+    return Repeat(former, latter, cause, is_redelivery)
+
+
+def _is_numbered_as_a_retry(former: AttemptRecord, latter: AttemptRecord) -> bool:
+    return former.number is not None and latter.number is not None and latter.number > former.number
+
+
+def cause_of(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> Cause:
     """Why `latter` followed `former`, the next start before it of the same task."""
     if latter.round > former.round:
         return Cause.REDRIVE
-    if former.outcome == "fail" and _not_after(former.ended_ns, latter.started_ns):
+    if former.outcome == "fail" and former.ended_ns is not None and former.ended_ns <= latter.started_ns:
         return Cause.FAILED_BEFORE
     if crashed_between(history, former, latter):
         return Cause.CRASH
     if lease_ran_out(history, former, latter):
         return Cause.LEASE_RAN_OUT
-    if former.ack == "info":
+    if _lost_ack(former, latter):
         return Cause.LOST_ACK
-    if former.ack != "ok" and any(
-        span.overlaps(former.started_ns, latter.started_ns) and cuts_worker_off(span) for span in history.faults
-    ):
+    if _fault_between(history, former, latter, policy):
         return Cause.FAULT
+    if owner_paused(history, former, latter):
+        return Cause.OWNER_PAUSED
     return Cause.UNEXPLAINED
 
 
-def crashed_between(history: History, former: Attempt, latter: Attempt) -> bool:
+def _lost_ack(former: AttemptRecord, latter: AttemptRecord) -> bool:
+    return former.ack_is_unsure and not former.acked_by(latter.started_ns)
+
+
+def _fault_between(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> bool:
+    """Whether a fault may have kept the acknowledgement of `former` from the broker: what was done long before was acknowledged."""
+    if not history.faults or former.acked_by(latter.started_ns):
+        return False
+    until_ns = latter.started_ns
+    if former.ended_ns is not None:
+        until_ns = min(until_ns, former.ended_ns + ns_of(ACK_S if policy.ack_s is None else policy.ack_s))
+    return any(
+        span.overlaps(former.started_ns, until_ns) and not span.is_exact and cuts_worker_off(span)
+        for span in history.faults
+    )
+
+
+def owner_paused(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:
+    """Whether the worker of `former` was seen to stand still while that ran, before `latter`, and no lease says otherwise."""
+    ran_until_ns = latter.started_ns if former.ended_ns is None else min(former.ended_ns, latter.started_ns)
+    if not stood_still(history, former.actor, former.started_ns, ran_until_ns):
+        return False
+    holds = [_hold_of(leases, former, latter.started_ns) for leases in history.leases_on(former.task)]
+    return not any(hold is not None and expiry_ns(hold) > latter.started_ns for hold in holds)
+
+
+def stood_still(history: History, actor: str, from_ns: int, until_ns: int) -> bool:
+    """Whether this process was seen paused at any instant of this time."""
+    return any(
+        span.bit_ns is not None and span.bit_ns <= until_ns and span.healed_ns >= from_ns
+        for span in pauses_of_process(history, actor)
+    )
+
+
+def pauses_of_process(history: History, actor: str) -> list[FaultSpan]:
+    """The faults that made this process stand still."""
+    return [span for span in history.faults if span.target == actor and _STANDS_STILL.search(span.fault.lower())]
+
+
+def crashed_between(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:
     """Whether the actor of `former` crashed after starting it and before `latter`, with something left to lose.
 
     That is: the attempt had not ended, or its acknowledgement is not known to have arrived (docs/adr/0003).
@@ -66,28 +162,31 @@ def crashed_between(history: History, former: Attempt, latter: Attempt) -> bool:
     crashed_ns = first_crash_ns(history, former.actor, former.started_ns, latter.started_ns)
     if crashed_ns is None:
         return False
-    return former.ended_ns is None or crashed_ns < former.ended_ns or former.ack != "ok"
+    return former.ended_ns is None or crashed_ns < former.ended_ns or not former.acked_by(crashed_ns)
 
 
 def first_crash_ns(history: History, actor: str, from_ns: int, until_ns: int) -> int | None:
-    """When this actor first died in this time, its bounds included; None: it did not."""
-    crashes_ns = history.crashes_ns.get(actor, [])
-    first = bisect_left(crashes_ns, from_ns)
-    return crashes_ns[first] if first < len(crashes_ns) and crashes_ns[first] <= until_ns else None
+    """The earliest instant at which this actor can first have died in this time, its bounds included; None: it did not."""
+    crashes = history.crashes.get(actor, [])
+    first = bisect_left(crashes, from_ns, key=lambda crash: crash.t_ns)
+    if first < len(crashes) and earliest_ns(crashes[first]) <= until_ns:
+        return max(from_ns, earliest_ns(crashes[first]))
+    return None
 
 
-def lease_ran_out(history: History, former: Attempt, latter: Attempt) -> bool:
-    """Whether the lease of `former` on its task had run out when `latter` started.
+def lease_ran_out(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:
+    """Whether the lease of `former` on its task, its order key or its scope had run out when `latter` started.
 
     Or whether `latter` is itself the late start of a lease older than `former`, a zombie's, that had run out (docs/adr/0003).
     """
-    leases = history.leases_on(former.task)
-    if leases is None:
-        return False
+    return any(_ran_out(history, leases, former, latter) for leases in history.leases_on(former.task))
+
+
+def _ran_out(history: History, leases: list[Event], former: AttemptRecord, latter: AttemptRecord) -> bool:
     lease = _hold_of(leases, former, latter.started_ns)
     if lease is None and history.records_states:
-        lease = _given_up_in_vain(history, former, latter.started_ns)
-    if lease is not None and expiry_ns(lease) <= latter.started_ns:
+        lease = _given_up_in_vain(history, leases, former, latter.started_ns)
+    if lease is not None and expiry_ns(lease) <= latter.started_ns and not former.acked_by(expiry_ns(lease) - 1):
         return True
     own = _last_hold(leases, latter.actor, latter.started_ns)
     return (
@@ -98,12 +197,57 @@ def lease_ran_out(history: History, former: Attempt, latter: Attempt) -> bool:
     )
 
 
-def _given_up_in_vain(history: History, attempt: Attempt, until_ns: int) -> Event | None:
+def lease_end_ns(history: History, attempt: AttemptRecord, until_ns: int) -> int | None:
+    """When the lease under which the attempt ran was to run out, as it was told until then; None where none was, or it was released."""
+    holds = [_hold_of(leases, attempt, until_ns) for leases in history.leases_on(attempt.task)]
+    ends_ns = [expiry_ns(hold) for hold in holds if hold is not None]
+    return max(ends_ns) if ends_ns else None
+
+
+def reports_too_late(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
+    """Whether this success decides nothing: its task was buried already, and its lease had run out. A zombie reports late.
+
+    Where no lease is told, a worker that was seen to stand still, or the policy's `lease_s`, says as much.
+    """
+    ended_ns = attempt.ended_ns
+    if attempt.outcome != "ok" or ended_ns is None or not _is_buried_by(history, timeline, ended_ns):
+        return False
+    end_ns = lease_end_ns(history, attempt, ended_ns)
+    if end_ns is not None:
+        return end_ns <= ended_ns
+    if history.leases_on(attempt.task):
+        return False
+    if stood_still(history, attempt.actor, attempt.started_ns, ended_ns):
+        return True
+    return policy.lease_s is not None and attempt.started_ns + ns_of(policy.lease_s) <= ended_ns
+
+
+def _is_buried_by(history: History, timeline: TaskTimeline, instant: int) -> bool:
+    buried = [event.t_ns for event in timeline.deads]
+    buried += [row.t_ns for row in timeline.states if row.to in ("DEAD", "FAILED")]
+    return any(buried_ns <= instant for buried_ns in buried)
+
+
+def is_done(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
+    """Listed as done, or an attempt ended ok that decides; where the history records no end of any attempt, an accepted effect."""
+    if timeline.task in history.lists.done or (not history.records_ends and timeline.effects):
+        return True
+    return succeeded(history, timeline, policy)
+
+
+def succeeded(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
+    """Whether an attempt of it ended ok, other than by the late report of a zombie."""
+    if not timeline.succeeded or not (timeline.deads or timeline.states):
+        return timeline.succeeded
+    oks = [attempt for attempt in timeline.attempts if attempt.outcome == "ok"]
+    return not oks or not all(reports_too_late(history, timeline, attempt, policy) for attempt in oks)
+
+
+def _given_up_in_vain(history: History, leases: list[Event], attempt: AttemptRecord, until_ns: int) -> Event | None:
     """The hold of an attempt that said it gave it up, where the rows show that the task stayed held until it had run out.
 
     Its worker stood still, or was cut off, between the two.
     """
-    leases = history.leases_on(attempt.task) or []
     kept = [event for event in leases if event.event != "lease.released"]
     lease = _hold_of(kept, attempt, until_ns)
     if lease is None:
@@ -118,10 +262,10 @@ def expiry_ns(lease: Event) -> int:
     since = lease.t_ns if lease.asked_ns is None else lease.asked_ns
     assert since is not None
     assert lease.ttl_s is not None
-    return since + round(lease.ttl_s * NS_PER_S)
+    return since + ns_of(lease.ttl_s)
 
 
-def _hold_of(leases: list[Event], attempt: Attempt, until_ns: int) -> Event | None:
+def _hold_of(leases: list[Event], attempt: AttemptRecord, until_ns: int) -> Event | None:
     """The last acquisition or renewal of the hold under which the attempt ran; None if it was released while it still ran.
 
     Its actor may hold the lease once more by then, for the next attempt: that is another hold.
@@ -149,7 +293,3 @@ def _last_hold(leases: list[Event], actor: str, until_ns: int) -> Event | None:
         elif last is not None and event.t_ns < expiry_ns(last):
             last = None  # a release after it had run out, by a zombie, undoes nothing
     return last
-
-
-def _not_after(instant: int | None, until_ns: int) -> bool:
-    return instant is not None and instant <= until_ns

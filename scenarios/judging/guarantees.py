@@ -85,7 +85,7 @@ class Guarantee(enum.StrEnum):
     )
     CANCEL_HONOURED = (
         "cancel_honoured",
-        "What was cancelled does not start.",
+        "What was cancelled does not start, has no effect and does not end as done.",
     )
     DEADLINE_HONOURED = (
         "deadline_honoured",
@@ -109,7 +109,7 @@ class Guarantee(enum.StrEnum):
     )
     ORDER_KEPT = (
         "order_kept",
-        "Tasks of one ordering key start in the order of their submission.",
+        "Tasks of one ordering key start, or run one after the other, in the order of their submission.",
     )
     RECOVERS_IN_TIME = (
         "recovers_in_time",
@@ -118,4 +118,36 @@ class Guarantee(enum.StrEnum):
     NOTHING_LEAKED = (
         "nothing_leaked",
         "No planted secret appears in rows, logs, metrics or reports.",
+    )
+    OUTCOME_REPORTED = (
+        "outcome_reported",
+        "A task that ended is in the system's own list, and is read as ended, within the stated budget.",
+    )
+    CONCURRENCY_BOUNDED = (
+        "concurrency_bounded",
+        "At no instant do more than n attempts of one scope, order key or user run.",
+    )
+    STARTS_IN_TIME = (
+        "starts_in_time",
+        "A task starts within the stated wait after it was accepted, or after its time.",
+    )
+    RESULT_TRUTHFUL = (
+        "result_truthful",
+        "A result that is read is the one that a successful attempt returned.",
+    )
+    COALESCED_SUBMISSION_RUNS = (
+        "coalesced_submission_runs",
+        "A submission that is folded into a task already running is followed by a start.",
+    )
+    SCHEDULE_KEPT = (
+        "schedule_kept",
+        "Each occurrence of a schedule comes exactly once; those that were missed, as the policy says.",
+    )
+    DENIED_ONLY_WHEN_FULL = (
+        "denied_only_when_full",
+        "A rate limit denies only while its stated window is full.",
+    )
+    EXECUTION_RATE_RESPECTED = (
+        "execution_rate_respected",
+        "Never more than n attempts start per stated window, retries included.",
     )

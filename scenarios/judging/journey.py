@@ -1,4 +1,4 @@
-"""The journey of a witness: what happened to one task, resource or user, in words, one line an event, with the faults it crossed."""
+"""The journey of a witness: the events of one task, resource or user in words, one line an event, with the faults in their time."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ LANES = ("client", "database", "broker", "worker", "outside", "lab")
 _LANE_OF: Mapping[str, str] = {
     **dict.fromkeys(("submit", "cancel", "pause", "resume", "redrive", "status", "allowed", "denied"), "client"),
     **dict.fromkeys(("state", "dead"), "database"),
+    "spawn": "database",
     "ack": "broker",
     **dict.fromkeys(("attempt", "progress", "lease", "crash", "restart"), "worker"),
     **dict.fromkeys(("effect", "write"), "outside"),
@@ -21,7 +22,7 @@ _LANE_OF: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JourneyStep:
     """One line of a journey. `text` is a sentence for a person."""
 
     t_ns: int
@@ -38,7 +39,7 @@ class Journey:
     `left_out`: how many events it lacks in the middle.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[JourneyStep, ...]
     left_out: int = 0
 
 
@@ -106,12 +107,12 @@ def _lane(event: Event) -> str:
     return _LANE_OF[event.event.partition(".")[0]]
 
 
-def _step(event: Event, witness: str) -> Step:
+def _step(event: Event, witness: str) -> JourneyStep:
     tell = _WORDS.get(event.event)
     text = tell(event) if tell is not None else _final_words(event, witness)
     if event.detail:
         text += f" ({event.detail})"
-    return Step(event.t_ns, event.actor, _lane(event), event.event, text)
+    return JourneyStep(event.t_ns, event.actor, _lane(event), event.event, text)
 
 
 def words_of(event: Event) -> str:
@@ -125,6 +126,12 @@ def _numbered(event: Event) -> str:
 
 def _fenced(event: Event) -> str:
     return "" if event.fence is None else f" with fence {event.fence}"
+
+
+def _spawned(event: Event) -> str:
+    if event.schedule is not None:
+        return f"makes it for schedule {event.schedule}"
+    return "makes it" + (f", out of {event.parent}" if event.parent else "")
 
 
 def _named(event: Event) -> str:
@@ -143,6 +150,7 @@ _WORDS: Mapping[str, Callable[[Event], str]] = {
     "submit.ok": lambda event: f"is told: accepted{_named(event)}",
     "submit.fail": lambda event: "is told: refused",
     "submit.info": lambda event: "gets no answer: it may have been accepted",
+    "spawn": _spawned,
     "attempt.start": lambda event: f"starts {_numbered(event)}",
     "attempt.ok": lambda event: f"finishes {_numbered(event)}",
     "attempt.fail": lambda event: f"fails in {_numbered(event)}: a {event.error} error",

@@ -10,22 +10,23 @@ from typing import Any
 
 import msgspec
 
-from scenarios.judging.causes import Cause, cause_of, repeats
+from scenarios.judging.assumptions import spares_record
+from scenarios.judging.causes import Cause, repeats_of
 from scenarios.judging.checkers import CHECKERS
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.journey import Journey, journeys
 from scenarios.judging.judgement_record import AccountRecord, JudgementRecord, VerdictRecord
 from scenarios.judging.policy import Policy
-from scenarios.judging.reconciliation import Account, account_of
-from scenarios.judging.unremarkable import NONE, Ordinary
+from scenarios.judging.reconciliation import Reconciliation, reconcile
+from scenarios.judging.unremarkable import NONE, Unremarkable
 from scenarios.judging.verdict import (
     EXIT_HELD,
     EXIT_UNKNOWN,
-    Breach,
     Findings,
     Proof,
     Ruling,
     Verdict,
+    Violation,
     broken,
     exit_code_of,
     held,
@@ -46,12 +47,13 @@ class Judgement:
 
     verdicts: tuple[Verdict, ...]
     not_claimed: tuple[Verdict, ...]
-    account: Account
+    reconciliation: Reconciliation
     duplicates: Mapping[str, int]
     bounds: Mapping[str, str]
     journeys: Mapping[str, Journey]
     problems: tuple[str, ...]
     malformed: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -65,13 +67,14 @@ class Judgement:
         return JudgementRecord(
             verdicts={verdict.guarantee.value: _verdict_record(verdict) for verdict in self.verdicts},
             not_claimed={verdict.guarantee.value: _verdict_record(verdict) for verdict in self.not_claimed},
-            account=_account_record(self.account),
+            account=account_record(self.reconciliation),
             duplicates=dict(self.duplicates),
             bounds=dict(self.bounds),
             journeys={name: journey.steps for name, journey in self.journeys.items()},
             left_out={name: journey.left_out for name, journey in self.journeys.items() if journey.left_out},
             problems=self.problems,
             malformed=self.malformed,
+            warnings=self.warnings,
             exit_code=self.exit_code,
         )
 
@@ -86,23 +89,25 @@ def judge(
     claims: Iterable[Guarantee] | None,
     policy: Policy,
     problems: Sequence[str] = (),
-    doubts: Sequence[str] = (),
-    ordinary: Ordinary = NONE,
+    violated: Sequence[str] = (),
+    unremarkable: Unremarkable = NONE,
 ) -> Judgement:
-    """Judge every promise over what was recorded, and the `ordinary` tasks that were only counted.
+    """Judge every promise over what was recorded, and the `unremarkable` tasks that were only counted.
 
     `claims` None: those promises are taken for claimed that the history puts to the test; all, where it does none.
     `problems` are the lab's own failures (a service did not start, a fault did not heal): with any, only what the events that are there
-    prove is broken, and nothing is held. `doubts` are what in the record contradicts itself, or what the lab knows of its own run
+    prove is broken, and nothing is held. `violated` are what in the record contradicts itself, or what the lab knows of its own run
     (scenarios/judging/assumptions.py): with any, nothing is held either, and what is proven is broken.
     """
     history = recorded.history
     malformed = tuple(map(str, recorded.malformed))
-    account = ordinary.adds_to_account(account_of(history, policy))
-    has_work = _has_work(history) or ordinary.tasks > 0
-    standing = _standing(history, account, malformed, problems, doubts, has_work=has_work)
-    findings = {guarantee: ordinary.adds(guarantee, check(history, policy)) for guarantee, check in CHECKERS.items()}
-    spared = _judged_on_own_events(history, ordinary) if standing.spares_own_events else frozenset()
+    reconciliation = unremarkable.adds_to_reconciliation(reconcile(history, policy))
+    has_work = _has_work(history) or unremarkable.tasks > 0
+    standing = _standing(history, reconciliation, malformed, problems, violated, has_work=has_work)
+    findings = {
+        guarantee: unremarkable.adds(guarantee, check(history, policy)) for guarantee, check in CHECKERS.items()
+    }
+    spared = _judged_on_own_events(history, unremarkable) if standing.spares_own_events else frozenset()
     verdicts = {
         guarantee: _verdict(guarantee, found, _Standing() if guarantee in spared else standing)
         for guarantee, found in findings.items()
@@ -113,22 +118,23 @@ def judge(
     return Judgement(
         verdicts=ordered,
         not_claimed=tuple(verdicts[guarantee] for guarantee in Guarantee if guarantee not in claimed),
-        account=account,
-        duplicates=_duplicates(history),
+        reconciliation=reconciliation,
+        duplicates=_duplicates(history, policy),
         bounds={
             guarantee.value: bound(findings[guarantee].exercised)
             for guarantee, verdict in verdicts.items()
             if verdict.ruling is Ruling.HELD and verdict.exercised
         },
         journeys=_journeys(history, ordered),
-        problems=(*problems, *_toothless(history), *doubts),
+        problems=(*problems, *_toothless(history), *violated),
         malformed=malformed,
+        warnings=policy.warnings or (),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """Why nothing can be held in this run ("": it can), and on what a breach may rest all the same.
+    """Why nothing can be held in this run ("": it can), and on what a violation may rest all the same.
 
     `spares_own_events`: whether limits and leases are judged none the less.
     """
@@ -143,10 +149,10 @@ _ALREADY_PROVEN = frozenset({Proof.EVENTS, Proof.RECORD})
 
 def _standing(
     history: History,
-    account: Account,
+    reconciliation: Reconciliation,
     malformed: Sequence[str],
     problems: Sequence[str],
-    doubts: Sequence[str],
+    violated: Sequence[str],
     *,
     has_work: bool,
 ) -> _Standing:
@@ -169,11 +175,12 @@ def _standing(
         return _Standing(
             "too little work: no submission was acknowledged or possible", _ALREADY_PROVEN, spares_own_events=True
         )
-    if account.contradiction:
-        return _Standing(account.contradiction)
-    if doubts:
-        return _Standing(f"the record cannot be believed: {doubts[0]}")
-    assert account.balanced, "every submitted task is in exactly one place of the account"
+    if reconciliation.contradiction:
+        return _Standing(reconciliation.contradiction, _ALREADY_PROVEN)
+    if violated:
+        admits = frozenset(Proof) if all(map(spares_record, violated)) else frozenset({Proof.EVENTS})
+        return _Standing(f"the record cannot be believed: {violated[0]}", admits)
+    assert reconciliation.balanced, "every submitted task is in exactly one place of the account"
     return _Standing()
 
 
@@ -181,13 +188,13 @@ def _has_work(history: History) -> bool:
     return any(timeline.is_possible for timeline in history.tasks.values())
 
 
-def _judged_on_own_events(history: History, ordinary: Ordinary) -> frozenset[Guarantee]:
+def _judged_on_own_events(history: History, unremarkable: Unremarkable) -> frozenset[Guarantee]:
     """Limits and leases need no submission and no account: where there are events of theirs, these decide."""
     spared = set()
-    if history.leases or history.writes or ordinary.leases:
+    if history.leases or history.writes or unremarkable.leases:
         spared |= {Guarantee.SINGLE_HOLDER, Guarantee.FENCED_WRITES}
     if history.allowed_ns or history.denied:
-        spared.add(Guarantee.RATE_LIMIT_RESPECTED)
+        spared |= {Guarantee.RATE_LIMIT_RESPECTED, Guarantee.DENIED_ONLY_WHEN_FULL}
     return frozenset(spared)
 
 
@@ -196,10 +203,10 @@ def _toothless(history: History) -> list[str]:
 
 
 def _verdict(guarantee: Guarantee, found: Findings, standing: _Standing) -> Verdict:
-    proven = [breach for breach in found.breaches if breach.proof in standing.admits]
+    proven = [violation for violation in found.violations if violation.proof in standing.admits]
     if proven:
         return broken(
-            guarantee, _summary(proven), witnesses=(breach.witness for breach in proven), figures=found.figures
+            guarantee, _summary(proven), witnesses=(violation.witness for violation in proven), figures=found.figures
         )
     exercised = found.exercised > 0
     if standing.reason:
@@ -210,14 +217,14 @@ def _verdict(guarantee: Guarantee, found: Findings, standing: _Standing) -> Verd
     return held(guarantee, reason, figures=found.figures, exercised=exercised)
 
 
-def _summary(breaches: Sequence[Breach]) -> str:
-    first = min(breaches, key=lambda breach: breach.witness)
-    others = len({breach.witness for breach in breaches}) - 1
+def _summary(violations: Sequence[Violation]) -> str:
+    first = min(violations, key=lambda violation: violation.witness)
+    others = len({violation.witness for violation in violations}) - 1
     return f"{first.witness}: {first.what}" + (f" (and {others} more)" if others else "")
 
 
-def _duplicates(history: History) -> dict[str, int]:
-    counts = Counter(cause_of(history, former, latter) for former, latter in repeats(history))
+def _duplicates(history: History, policy: Policy) -> dict[str, int]:
+    counts = Counter(repeat.cause for repeats in repeats_of(history, policy).values() for repeat in repeats)
     return {cause.value: counts[cause] for cause in Cause}
 
 
@@ -242,19 +249,21 @@ def _verdict_record(verdict: Verdict) -> VerdictRecord:
     )
 
 
-def _account_record(account: Account) -> AccountRecord:
-    """Tasks that must not exist by name, all others by number."""
+def account_record(reconciliation: Reconciliation) -> AccountRecord:
+    """The account: tasks that must not exist by name, all others by number."""
+    counts = {str(place): count for place, count in reconciliation.counts.items()}
     return AccountRecord(
-        submitted=account.submitted,
-        done=account.counts["done"],
-        dead=account.counts["dead"],
-        cancelled=account.counts["cancelled"],
-        expired=account.counts["expired"],
-        pending=account.counts["pending"],
-        never_accepted=account.counts["never_accepted"],
-        lost=account.lost,
-        stuck=account.stuck,
-        strangers=account.strangers,
-        contradiction=account.contradiction,
-        balanced=account.balanced,
+        submitted=reconciliation.submitted,
+        done=counts["done"],
+        dead=counts["dead"],
+        cancelled=counts["cancelled"],
+        expired=counts["expired"],
+        pending=counts["pending"],
+        waiting=counts["waiting"],
+        never_accepted=counts["never_accepted"],
+        lost=reconciliation.lost,
+        stuck=reconciliation.stuck,
+        strangers=reconciliation.strangers,
+        contradiction=reconciliation.contradiction,
+        balanced=reconciliation.balanced,
     )

@@ -5,7 +5,7 @@ Every field has a default: a report must open a file that an older or a newer ve
 
 import msgspec
 
-from scenarios.judging.journey import Step
+from scenarios.judging.journey import JourneyStep
 from scenarios.judging.verdict import Ruling
 
 
@@ -32,6 +32,7 @@ class AccountRecord(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: int | None = None
     expired: int | None = None
     pending: int | None = None
+    waiting: int | None = None
     never_accepted: int | None = None
     lost: tuple[str, ...] = ()
     stuck: tuple[str, ...] = ()
@@ -51,8 +52,9 @@ class JudgementRecord(msgspec.Struct, frozen=True, kw_only=True):
     account: AccountRecord | None = None
     duplicates: dict[str, int] = msgspec.field(default_factory=dict)
     bounds: dict[str, str] = msgspec.field(default_factory=dict)
-    journeys: dict[str, tuple[Step, ...]] = msgspec.field(default_factory=dict)
+    journeys: dict[str, tuple[JourneyStep, ...]] = msgspec.field(default_factory=dict)
     left_out: dict[str, int] = msgspec.field(default_factory=dict)
     problems: tuple[str, ...] = ()
     malformed: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     exit_code: int | None = None

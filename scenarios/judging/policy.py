@@ -1,12 +1,41 @@
 """What a system says of its own limits: the measure that judges hold it to. Pure."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from scenarios.errors import MalformedPolicy
+
+By = Literal["scope", "order_key", "user", "all"]
+CatchUp = Literal["all", "last", "none"]
+ACK_S = 5.0
+"""How long after its attempt an acknowledgement may take to arrive, where the policy does not say."""
+REPORT_S = 30.0
+"""How long after a task ended its clients may read otherwise, where the policy states no budget_s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """No more than `n` attempts of one value of `by` run at once."""
+
+    by: By
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Occurrences are due at `since_s` + k · `every_s`, up to `until_s`, both ends included.
+
+    `catch_up`: which of those that were missed come later: all, only the newest of each run of them, or none.
+    """
+
+    every_s: float
+    since_s: float = 0.0
+    until_s: float | None = None
+    catch_up: CatchUp | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +43,8 @@ class Policy:
     """What the system says of its own limits; judges measure against it. Spelt in JSON as in docs/history.md.
 
     `delays_s`: [least, most] seconds before each retry. `budget_s`: how long after healing the system may take to catch up.
-    `overtakes_max`: by how many tasks that were submitted after it a waiting task may be overtaken.
+    `overtakes_max`: by how many tasks that were submitted after it a waiting task may be overtaken. `wait_s`: a number, or one for
+    each priority, keyed by text. `warnings` are of this reading, and no part of what the system states.
     """
 
     attempts_max: int | None = None
@@ -22,43 +52,107 @@ class Policy:
     tolerance_s: float | None = None
     budget_s: float | None = None
     grace_s: float | None = None
+    ack_s: float | None = None
+    lease_s: float | None = None
+    key_window_s: float | None = None
+    result_ttl_s: float | None = None
+    wait_s: float | dict[str, float] | None = None
     window: Mapping[str, object] | None = None
+    execution_window: Mapping[str, object] | None = None
     overtakes_max: int | None = None
+    order: Literal["starts", "serial"] | None = None
+    coalesce: bool | None = None
+    concurrency: Concurrency | None = None
+    schedules: Mapping[str, Schedule] | None = None
+    warnings: tuple[str, ...] | None = None
 
 
 NO_POLICY = Policy()
 
+_BOUNDS = (
+    *("attempts_max", "tolerance_s", "budget_s", "grace_s", "overtakes_max"),
+    *("ack_s", "lease_s", "key_window_s", "result_ttl_s"),
+)
+_WINDOW_NAMES = ("kind", "n", "per_s", "burst", "starts")
 
-def policy_from(fields: Any) -> Policy:
-    """The policy that a parsed JSON object states; names that are no part of a policy are passed over.
+
+def policy_from(stated: Any) -> Policy:
+    """The policy that a parsed JSON object states; names that are no part of a policy are named in its `warnings`.
 
     Raises:
         MalformedPolicy: a field of a wrong type, a negative bound, or a window that is none.
     """
+    content = stated or {}
+    if isinstance(content, Mapping):
+        content = {name: value for name, value in content.items() if name != "warnings"}
     try:
-        policy = msgspec.convert(fields or {}, Policy)
+        policy = msgspec.convert(content, Policy)
     except msgspec.ValidationError as error:
         raise MalformedPolicy(f"the policy is none: {error}") from error
-    for name in ("attempts_max", "tolerance_s", "budget_s", "grace_s", "overtakes_max"):
-        bound: float | None = getattr(policy, name)
-        if bound is not None and not 0 <= bound < float("inf"):
-            raise MalformedPolicy(f"the policy's {name} is {bound}")
+    for name in _BOUNDS:
+        _check_bound(name, getattr(policy, name))
+    waits = policy.wait_s if isinstance(policy.wait_s, dict) else {"": policy.wait_s}
+    for bound in waits.values():
+        _check_bound("wait_s", bound)
     for least_s, most_s in policy.delays_s or ():
         if not 0 <= least_s <= most_s < float("inf"):
             raise MalformedPolicy(f"the policy's delays_s holds [{least_s}, {most_s}]: not [least, most]")
     if policy.window is not None:
-        _check_window(policy.window)
-    return policy
+        _check_window("window", policy.window)
+    if policy.execution_window is not None:
+        _check_window("execution_window", policy.execution_window)
+    if policy.concurrency is not None:
+        _check_bound("concurrency.n", policy.concurrency.n)
+    for name, schedule in (policy.schedules or {}).items():
+        _check_schedule(name, schedule)
+    warnings = tuple(_unknown_names(content))
+    return replace(policy, warnings=warnings) if warnings else policy
 
 
-def _check_window(window: Mapping[str, object]) -> None:
-    """A window has the kind, the number and the length that the judge of limits counts on."""
+def _check_bound(name: str, bound: float | None) -> None:
+    if bound is not None and not 0 <= bound < float("inf"):
+        raise MalformedPolicy(f"the policy's {name} is {bound}")
+
+
+def _check_window(name: str, window: Mapping[str, object]) -> None:
+    """A window has the kind, the number and the length that the judges of limits count on."""
     if window.get("kind") not in ("sliding", "fixed", "bucket"):
-        raise MalformedPolicy(f"the policy's window is of no known kind: {window.get('kind')!r}")
+        raise MalformedPolicy(f"the policy's {name} is of no known kind: {window.get('kind')!r}")
     n, per_s, burst = window.get("n"), window.get("per_s"), window.get("burst")
     if not isinstance(n, int) or isinstance(n, bool) or n < 0:
-        raise MalformedPolicy(f"the policy's window allows n = {n!r}")
+        raise MalformedPolicy(f"the policy's {name} allows n = {n!r}")
     if not isinstance(per_s, int | float) or not 0 < per_s < float("inf"):
-        raise MalformedPolicy(f"the policy's window has per_s = {per_s!r}")
+        raise MalformedPolicy(f"the policy's {name} has per_s = {per_s!r}")
     if burst is not None and (not isinstance(burst, int | float) or not 0 <= burst < float("inf")):
-        raise MalformedPolicy(f"the policy's window has burst = {burst!r}")
+        raise MalformedPolicy(f"the policy's {name} has burst = {burst!r}")
+    if window.get("starts") not in (None, "first"):
+        raise MalformedPolicy(f"the policy's {name} has starts = {window.get('starts')!r}; there is 'first'")
+    if window.get("by") not in (None, *get_args(By)):
+        raise MalformedPolicy(f"the policy's {name} has by = {window.get('by')!r}; there are {', '.join(get_args(By))}")
+
+
+def _check_schedule(name: str, schedule: Schedule) -> None:
+    until_s = schedule.since_s if schedule.until_s is None else schedule.until_s
+    if not 0 < schedule.every_s < float("inf"):
+        raise MalformedPolicy(f"the policy's schedule {name!r} has every_s = {schedule.every_s!r}")
+    if not abs(schedule.since_s) < float("inf") or not abs(until_s) < float("inf"):
+        raise MalformedPolicy(f"the policy's schedule {name!r} goes from {schedule.since_s!r} to {schedule.until_s!r}")
+
+
+def _unknown_names(content: Any) -> Iterator[str]:
+    """A sentence for each name that no judge knows, with the nearest one that there is."""
+    known = tuple(field.name for field in fields(Policy) if field.name != "warnings")
+    yield from _strangers("the policy", content, known)
+    for name, more in (("window", ()), ("execution_window", ("by",))):
+        yield from _strangers(f"the policy's {name}", content.get(name), (*_WINDOW_NAMES, *more))
+    yield from _strangers("the policy's concurrency", content.get("concurrency"), ("by", "n"))
+    for name, schedule in (content.get("schedules") or {}).items():
+        known = tuple(field.name for field in fields(Schedule))
+        yield from _strangers(f"the policy's schedule {name!r}", schedule, known)
+
+
+def _strangers(where: str, content: Any, known: tuple[str, ...]) -> Iterator[str]:
+    for name in content or ():
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
+            yield f"{where} has a name that no judge knows: {name!r}; the nearest is {near[0]!r}"

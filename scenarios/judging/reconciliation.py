@@ -1,55 +1,30 @@
-"""The account of a run: where every submitted task ended, by identity, never by counts (rule 3). It must balance.
+"""The account of a run: where every submitted task ended, by identity, never by counts (rules 3 and 19). It must balance.
 
-submitted = done + dead + cancelled + expired + pending + never accepted + lost + stuck
+submitted = done + dead + cancelled + expired + pending + waiting + never accepted + lost + stuck
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from scenarios.judging.causes import first_crash_ns, is_done, lease_end_ns
+from scenarios.judging.excuses import Pause, answered_by, pauses_of
 from scenarios.judging.policy import Policy
-from scenarios.record.history import Event, History, Timeline
+from scenarios.record.history import AttemptRecord, Event, FinalLists, History, TaskTimeline, ns_of
 
-Place = Literal["done", "dead", "cancelled", "expired", "pending", "never_accepted", "lost", "stuck"]
-PLACES: tuple[Place, ...] = ("done", "dead", "cancelled", "expired", "pending", "never_accepted", "lost", "stuck")
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The lists of `final` as sets; empty where there is no such list."""
-
-    done: frozenset[str] = frozenset()
-    dead: frozenset[str] = frozenset()
-    cancelled: frozenset[str] = frozenset()
-    expired: frozenset[str] = frozenset()
-    pending: frozenset[str] = frozenset()
-
-
-def listing(history: History) -> Listing:
-    """What the system listed at the end."""
-    final = history.final
-    if final is None:
-        return Listing()
-    return Listing(
-        frozenset(final.done or ()),
-        frozenset(final.dead or ()),
-        frozenset(final.cancelled or ()),
-        frozenset(final.expired or ()),
-        frozenset(final.pending or ()),
-    )
-
-
-def is_done(history: History, timeline: Timeline, lists: Listing) -> bool:
-    """Listed as done, or an attempt ended ok; where the history records no end of any attempt, an accepted effect."""
-    return timeline.succeeded or timeline.task in lists.done or (not history.records_ends and bool(timeline.effects))
+Place = Literal["done", "dead", "cancelled", "expired", "pending", "waiting", "never_accepted", "lost", "stuck"]
+PLACES: tuple[Place, ...] = (
+    *("done", "dead", "cancelled", "expired", "pending", "waiting", "never_accepted", "lost", "stuck"),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class Reconciliation:
     """How many submitted tasks ended where. Of what must not happen, `lost` and `stuck`, the tasks by name, sorted.
 
-    `pending` counts what had not ended when a run was cut short: nothing can be called lost or stuck then. `strangers` are tasks
-    listed by the system that nobody submitted. `contradiction` says why the account does not balance, where it does not.
+    `pending` counts what had not ended when a run was cut short: nothing can be called lost or stuck then. What waits rightly at the
+    end counts as `waiting`. `strangers` are tasks that the system lists and no client submitted. `contradiction` says why the account
+    does not balance, where it does not.
     """
 
     submitted: int
@@ -65,11 +40,19 @@ class Account:
         return not self.contradiction and self.submitted == sum(self.counts.values())
 
 
-def account_of(history: History, policy: Policy) -> Account:
+def reconcile(history: History, policy: Policy) -> Reconciliation:
     """The account of a history; of one without an end, how far it got."""
-    lists = listing(history)
+    known = history.derived.get("reconciliation")
+    if known is None or known[0] is not policy:
+        known = history.derived["reconciliation"] = (policy, _reconciled(history, policy))
+    reconciliation: Reconciliation = known[1]
+    return reconciliation
+
+
+def _reconciled(history: History, policy: Policy) -> Reconciliation:
     final = history.final
     is_calm = final is not None and bool(final.healed) and bool(final.caught_up)
+    pauses = pauses_of(history)
     counts: dict[Place, int] = dict.fromkeys(PLACES, 0)
     lost = []
     stuck = []
@@ -78,22 +61,83 @@ def account_of(history: History, policy: Policy) -> Account:
         if not timeline.is_submitted:
             continue
         submitted += 1
-        place = _place(history, timeline, lists, policy, is_calm=is_calm)
-        if place == "lost" and _is_answered_by_another(history, timeline, lists):
+        place = _place(history, timeline, policy, is_calm=is_calm)
+        if place == "lost" and any(
+            _is_accounted(history, history.tasks[other], policy) for other in answered_by(history, timeline)
+        ):
             place = "done"
+        elif place == "stuck" and waits_rightly(history, timeline, policy, pauses):
+            place = "waiting"
         counts[place] += 1
         if place == "lost":
             lost.append(timeline.task)
         elif place == "stuck":
             stuck.append(timeline.task)
+    lists = history.lists
     strangers = _strangers(history, lists)
     if is_calm:
         stuck.extend(task for task in strangers if task in lists.pending)
-    return Account(submitted, counts, tuple(sorted(lost)), tuple(sorted(stuck)), strangers, _contradiction(lists))
+    return Reconciliation(
+        submitted, counts, tuple(sorted(lost)), tuple(sorted(stuck)), strangers, _contradiction(lists)
+    )
 
 
-def _place(history: History, timeline: Timeline, lists: Listing, policy: Policy, *, is_calm: bool) -> Place:
-    task = timeline.task
+def waits_rightly(history: History, timeline: TaskTimeline, policy: Policy, pauses: Sequence[Pause]) -> bool:
+    """Whether a task that is pending at the end has nothing to do yet: its time, its retry or its lease comes after `final` (rule 19).
+
+    Or its scope is paused and was not resumed.
+    """
+    final = history.final
+    if final is None:
+        return False
+    tolerance_ns = ns_of(policy.tolerance_s or 0.0)
+    due_s = timeline.due_s
+    if due_s is not None and ns_of(due_s[1]) + tolerance_ns > final.t_ns:
+        return True
+    if any(pause.from_ns <= final.t_ns < pause.until_ns and pause.stops(timeline) for pause in pauses):
+        return True
+    last = timeline.attempts[-1] if timeline.attempts else None
+    if last is None or last.round < len(timeline.redrives_ns):
+        return False
+    retry_ns = latest_retry_ns(timeline, last, policy)
+    if retry_ns is not None and retry_ns + tolerance_ns > final.t_ns:
+        return True
+    return _lease_ends_ns(history, last, policy, final.t_ns) > final.t_ns
+
+
+def latest_retry_ns(timeline: TaskTimeline, failure: AttemptRecord, policy: Policy) -> int | None:
+    """The latest moment of the retry after this failure, by `delays_s`; None where none is to come, or the policy does not say."""
+    if failure.outcome != "fail" or failure.error != "transient" or failure.ended_ns is None or policy.delays_s is None:
+        return None
+    number = number_in_round(timeline, failure)
+    if not 1 <= number <= len(policy.delays_s) or (policy.attempts_max is not None and number >= policy.attempts_max):
+        return None
+    return failure.ended_ns + ns_of(policy.delays_s[number - 1][1])
+
+
+def number_in_round(timeline: TaskTimeline, failure: AttemptRecord) -> int:
+    """Its number, counted from 1 since the last redrive: the one that the system gave it, else its place."""
+    if failure.number is not None:
+        earlier = [one.number for one in timeline.attempts if one.round < failure.round and one.number is not None]
+        base = max(earlier, default=0)
+        return failure.number - base if failure.number > base else failure.number
+    same_round = [attempt for attempt in timeline.attempts if attempt.round == failure.round]
+    return next(place for place, attempt in enumerate(same_round, start=1) if attempt is failure)
+
+
+def _lease_ends_ns(history: History, attempt: AttemptRecord, policy: Policy, until_ns: int) -> int:
+    """When the lease of this attempt ends: as it was told, or `lease_s` after its start or the crash of its worker."""
+    told_ns = lease_end_ns(history, attempt, until_ns)
+    if told_ns is not None:
+        return told_ns
+    if policy.lease_s is None or attempt.ended_ns is not None:
+        return until_ns
+    crashed_ns = first_crash_ns(history, attempt.actor, attempt.started_ns, until_ns)
+    return max(attempt.started_ns, attempt.started_ns if crashed_ns is None else crashed_ns) + ns_of(policy.lease_s)
+
+
+def _place(history: History, timeline: TaskTimeline, policy: Policy, *, is_calm: bool) -> Place:
+    task, lists = timeline.task, history.lists
     if task in lists.pending:
         return "stuck" if is_calm else "pending"
     if task in lists.dead:
@@ -102,7 +146,7 @@ def _place(history: History, timeline: Timeline, lists: Listing, policy: Policy,
         return "cancelled"
     if task in lists.expired:
         return "expired"
-    if is_done(history, timeline, lists):
+    if is_done(history, timeline, policy):
         return "done"
     if not timeline.acknowledged:
         return "never_accepted"
@@ -112,8 +156,8 @@ def _place(history: History, timeline: Timeline, lists: Listing, policy: Policy,
     return _place_by_events(timeline, history.final, policy)
 
 
-def _place_by_events(timeline: Timeline, final: Event, policy: Policy) -> Place:
-    """Where the events say that a task ended of which the system cannot list such tasks; else it is lost."""
+def _place_by_events(timeline: TaskTimeline, final: Event, policy: Policy) -> Place:
+    """Where the events show that a task ended, if the system cannot list such tasks; else it is lost."""
     last = timeline.states[-1].to if timeline.states else None
     if final.done is None and last == "SUCCEEDED":
         return "done"
@@ -126,7 +170,7 @@ def _place_by_events(timeline: Timeline, final: Event, policy: Policy) -> Place:
     return "lost"
 
 
-def _was_given_up(timeline: Timeline, policy: Policy) -> bool:
+def _was_given_up(timeline: TaskTimeline, policy: Policy) -> bool:
     died_ns = timeline.deads[-1].t_ns if timeline.deads else None
     if died_ns is not None and not any(instant > died_ns for instant in timeline.redrives_ns):
         return True
@@ -137,39 +181,20 @@ def _was_given_up(timeline: Timeline, policy: Policy) -> bool:
     return policy.attempts_max is not None and len(latest) >= policy.attempts_max
 
 
-def _is_answered_by_another(history: History, timeline: Timeline, lists: Listing) -> bool:
-    """Whether every acknowledgement of this task named another task of the same user and key that is accounted for."""
-    for answers in history.keyed.values():
-        ids = answers.get(timeline.task)
-        if not ids:
-            continue
-        for other, others_ids in answers.items():
-            if (
-                other != timeline.task
-                and set(ids) <= set(others_ids)
-                and _is_accounted(history, history.tasks[other], lists)
-            ):
-                return True
-    return False
-
-
-def _is_accounted(history: History, timeline: Timeline, lists: Listing) -> bool:
+def _is_accounted(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
+    lists = history.lists
     task = timeline.task
-    return (
-        is_done(history, timeline, lists)
-        or task in lists.dead
-        or task in lists.cancelled
-        or task in lists.expired
-        or task in lists.pending
+    return is_done(history, timeline, policy) or any(
+        task in listed for listed in (lists.dead, lists.cancelled, lists.expired, lists.pending)
     )
 
 
-def _strangers(history: History, lists: Listing) -> tuple[str, ...]:
+def _strangers(history: History, lists: FinalLists) -> tuple[str, ...]:
     listed = lists.done | lists.dead | lists.cancelled | lists.expired | lists.pending
     return tuple(sorted(task for task in listed if task not in history.tasks or not history.tasks[task].is_submitted))
 
 
-def _contradiction(lists: Listing) -> str:
+def _contradiction(lists: FinalLists) -> str:
     """Which task is in two lists at once. Dead and done is a broken promise of its own (rule 8), and no failure to count."""
     ended = lists.done | lists.dead
     pairs = (

@@ -1,20 +1,21 @@
-"""Tasks that a large history holds by the million and no promise is put in question by: counted, not looked at. Pure.
+"""Tasks with an unremarkable life (accepted, run, succeeded once): in large histories only counted; the checkers see the rest. Pure.
 
-An ordinary task was submitted once and acknowledged, started once and succeeded, had its effects once, and is listed as done or nowhere.
-What each promise learns from such tasks is in `adds`; scenarios/stored/large/prefilter.py separates them; the checkers see all others.
+An unremarkable task was submitted once and acknowledged, started once and succeeded, had its effects once, and is listed as done,
+or nowhere.
+`adds` has what each promise counts of them; scenarios/stored/large/prefilter.py separates them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scenarios.judging.guarantees import Guarantee
-from scenarios.judging.reconciliation import Account
+from scenarios.judging.reconciliation import Reconciliation
 from scenarios.judging.verdict import Findings
 
 
 @dataclass(frozen=True, slots=True)
-class Ordinary:
-    """How many ordinary tasks there were beside those in the history, and what was counted of them."""
+class Unremarkable:
+    """How many unremarkable tasks there were beside those in the history, and what was counted of them."""
 
     tasks: int = 0
     audited: int = 0
@@ -26,16 +27,22 @@ class Ordinary:
     with_deadline: int = 0
     leases: int = 0
     fenced: int = 0
+    results_read: int = 0
+    with_result: int = 0
+    listed: int = 0
+    awaited: int = 0
 
     def adds(self, guarantee: Guarantee, found: Findings) -> Findings:
-        """The findings of a judge, with what it would have counted of the ordinary tasks."""
+        """The findings of a judge, with what it would have counted of the unremarkable tasks."""
+        if not self.tasks:
+            return found
         exercised, figures = self._counted().get(guarantee, (0, {}))
         if not exercised and not figures:
             return found
         merged = dict(found.figures)
         for name, count in figures.items():
             merged[name] = max(merged.get(name, 0), count) if name.endswith("_most") else merged.get(name, 0) + count
-        return Findings(found.breaches, found.exercised + exercised, found.undecided, merged)
+        return Findings(found.violations, found.exercised + exercised, found.undecided, merged)
 
     def _counted(self) -> Mapping[Guarantee, tuple[int, Mapping[str, float]]]:
         n = self.tasks
@@ -53,20 +60,23 @@ class Ordinary:
             Guarantee.STATUS_TRUTHFUL: (self.read_final, {"reads": self.reads}),
             Guarantee.OUTBOX_ATOMIC: (self.audited, {"rows": self.audited} if self.audited else {}),
             Guarantee.IDEMPOTENT_SUBMISSION: (0, {"keys": self.keyed}),
+            Guarantee.OUTCOME_REPORTED: (self.listed, {"ended": self.listed}),
+            Guarantee.STARTS_IN_TIME: (self.awaited, {"awaited": self.awaited}),
+            Guarantee.RESULT_TRUTHFUL: (self.with_result, {"results_read": self.results_read}),
             Guarantee.DEADLINE_HONOURED: (self.with_deadline, {"with_deadline": self.with_deadline}),
         }
 
-    def adds_to_account(self, account: Account) -> Account:
-        """The account with the ordinary tasks among the done."""
-        counts = {**account.counts, "done": account.counts["done"] + self.tasks}
-        return Account(
-            account.submitted + self.tasks,
+    def adds_to_reconciliation(self, reconciliation: Reconciliation) -> Reconciliation:
+        """The account with the unremarkable tasks among the done."""
+        counts = {**reconciliation.counts, "done": reconciliation.counts["done"] + self.tasks}
+        return Reconciliation(
+            reconciliation.submitted + self.tasks,
             counts,
-            account.lost,
-            account.stuck,
-            account.strangers,
-            account.contradiction,
+            reconciliation.lost,
+            reconciliation.stuck,
+            reconciliation.strangers,
+            reconciliation.contradiction,
         )
 
 
-NONE = Ordinary()
+NONE = Unremarkable()

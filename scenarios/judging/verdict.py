@@ -1,4 +1,4 @@
-"""What a judge says: held, broken or unknown, with the witnesses that prove it. Three kinds of news, never mixed."""
+"""Verdicts: held, broken or unknown, with the witnesses that prove them."""
 
 import enum
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ def exit_code_of(rulings: Iterable[Ruling]) -> int:
 
 
 class Proof(enum.Enum):
-    """What a breach rests on; it decides whether it still stands when a run is incomplete (docs/adr/0002)."""
+    """What a violation rests on; it decides whether it still stands when a run is incomplete (docs/adr/0002)."""
 
     EVENTS = "events that are there"
     RECORD = "the record having missed nothing until then"
@@ -36,8 +36,8 @@ class Proof(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
-    """One thing that should not have happened: who proves it, what it rests on, and one sentence for a person."""
+class Violation:
+    """One thing that should not have happened: its witness, what it rests on, and one sentence for a person."""
 
     witness: str
     proof: Proof
@@ -52,7 +52,7 @@ class Findings:
     `undecided`: why the checker cannot tell although the run is complete, where it cannot.
     """
 
-    breaches: tuple[Breach, ...] = ()
+    violations: tuple[Violation, ...] = ()
     exercised: int = 0
     undecided: str = ""
     figures: Mapping[str, float] = field(default_factory=dict)

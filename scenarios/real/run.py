@@ -66,11 +66,7 @@ def run(
     except (ChaosError, RunFailed) as error:
         experiment.problems.append(str(error))
     finally:
-        facts.problems = list(dict.fromkeys([*experiment.problems, *stage.problems()]))
-        facts.strikes = [state.facts() for state in experiment.nemesis.states]
-        facts.died = dict(experiment.supervisor.died)
-        facts.took_s = round(stage.now_ns() / 1e9, 3)
-        directory.write_facts(facts)
+        _keep_facts(stage, experiment)
     directory.seal(facts)
     return directory
 
@@ -95,6 +91,16 @@ def _carry_out(stage: RealStage, experiment: Experiment, driver: Driver) -> None
     for event in experiment.after_events():
         stage.records("broker" if event.actor == "broker" else "database").append(event)
     _search(stage)
+
+
+def _keep_facts(stage: RealStage, experiment: Experiment) -> None:
+    """In run.json, however the run ended."""
+    facts = stage.facts
+    facts.problems = list(dict.fromkeys([*experiment.problems, *stage.problems()]))
+    facts.strikes = [state.facts() for state in experiment.nemesis.states]
+    facts.died = dict(experiment.supervisor.died)
+    facts.took_s = round(stage.now_ns() / 1e9, 3)
+    stage.directory.write_facts(facts)
 
 
 def _search(stage: RealStage) -> None:

@@ -113,7 +113,7 @@ class RealStage:
         self._problems: list[str] = []
         self._sources: dict[str, FileRecords] = {}
         self.outside = Outside(self.records("outside"), self.now_ns, self.signal)
-        self._server = OutsideServer(self.outside)
+        self._server: OutsideServer | None = None
         self._watcher: Watcher | None = None
 
     def now_ns(self) -> int:
@@ -151,10 +151,17 @@ class RealStage:
             client = self.system.client(self.services)
         return CanaryClient(GuardedClient(client), self.planted)
 
+    def check_plugin(self) -> None:
+        """Nothing: the plug-in runs in this process."""
+
+    def abandon_plugin(self) -> None:
+        """Nothing, for the same reason."""
+
     def start_processes(self) -> None:
         """Start the outside resource and the system's processes: preparations first, one after the other; then the rest."""
-        self._server.start()
-        handlers = Handlers(self._probe_environment())
+        server = self._server = OutsideServer(self.outside)
+        server.start()
+        handlers = Handlers(self._probe_environment(server.address))
         specs = processes_of(self.system, self.environment, self.services, handlers)
         for spec in sorted(specs, key=lambda spec: not spec.runs_once):
             process = self.environment.start_process(spec, log_directory=self.directory.logs)
@@ -169,7 +176,8 @@ class RealStage:
                 pool.submit(self.environment.stop_process, process, timeout_s=STOP_TIMEOUT_S)
                 for process in processes.values()
             ]
-        self._server.stop()
+        if self._server is not None:
+            self._server.stop()
         for stop in stops:
             stop.result()
 
@@ -240,7 +248,7 @@ class RealStage:
         """Threads that ended early, a sentence each."""
         return tuple(self._problems)
 
-    def _probe_environment(self) -> dict[str, str]:
+    def _probe_environment(self, outside_address: str) -> dict[str, str]:
         """The probe alone on the path of its process: nothing else of the lab's environment is visible to it."""
         home = self.services.directory / "probe"
         home.mkdir(parents=True, exist_ok=True)
@@ -251,5 +259,5 @@ class RealStage:
             "PYTHONUNBUFFERED": "1",
             "TASKLAB_RUN": str(self.directory.path.resolve()),
             "TASKLAB_T0_NS": str(self.t0_ns),
-            "TASKLAB_OUTSIDE": self._server.address,
+            "TASKLAB_OUTSIDE": outside_address,
         }

@@ -10,6 +10,14 @@ import msgspec
 
 NS_PER_S = 1_000_000_000
 INSTANT_MAX_NS = 2**63 - 1
+
+
+def ns_of(seconds: float) -> int:
+    """Whole nanoseconds; what no clock reaches is cut off at `INSTANT_MAX_NS`."""
+    return round(max(-INSTANT_MAX_S, min(seconds, INSTANT_MAX_S)) * NS_PER_S)
+
+
+INSTANT_MAX_S = 9.2e9
 UNTIMED = -(2**63)
 """Stands for the time of an event that was built without one; a decoded event never has it."""
 
@@ -18,6 +26,7 @@ REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
     "submit.ok": ("task",),
     "submit.fail": ("task",),
     "submit.info": ("task",),
+    "spawn": ("task",),
     "attempt.start": ("task",),
     "attempt.ok": ("task",),
     "attempt.fail": ("task", "error"),
@@ -56,6 +65,24 @@ REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
 }
 """Every event name of the vocabulary, with the fields it cannot do without (beside `event`, `actor` and the time)."""
 
+UNKNOWN_TO_PROCESSES = frozenset(
+    {
+        *("submit.invoke", "submit.ok", "submit.fail", "submit.info", "status", "redrive"),
+        *("cancel.invoke", "cancel.ok", "cancel.fail", "cancel.info", "pause.ok", "resume.ok"),
+        *("effect", "effect.rejected", "write", "write.rejected"),
+        *("crash", "restart", "fault.begin", "fault.bit", "fault.end", "fault.healed"),
+        *("secret.sought", "secret.found", "final"),
+    }
+)
+"""Events of clients, of the outside resource and of the lab: in a run directory no process of the system can report one."""
+_FILE_OF_A_PROCESS = re.compile(r"history\..+\.\d+\.jsonl(?:\.gz)?")
+
+
+def is_of_process(file: str) -> bool:
+    """Whether a process of the system wrote this history file: it bears the number of that process. The lab's own files do not."""
+    return _FILE_OF_A_PROCESS.fullmatch(file) is not None
+
+
 FINAL_LISTS = ("done", "dead", "cancelled", "expired", "pending")
 """Where `final` puts tasks; a list that is null or missing means that the system cannot say."""
 
@@ -66,10 +93,10 @@ FINAL_STATES = frozenset({"SUCCEEDED", "FAILED", "DEAD", "CANCELLED", "EXPIRED"}
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, rename={"from_": "from"}):
     """One line of a history: what `actor` saw at `t_ns` (nanoseconds since the run began, one clock for all actors).
 
-    Which of the other fields an event has is said by its name (`REQUIRED_FIELDS`, docs/history.md).
+    The name of the event decides which of the other fields it has (`REQUIRED_FIELDS`, docs/history.md).
     """
 
-    # In the order in which the recorder writes them, which is the one that decodes fastest.
+    # The order in which the recorder writes them: it decodes fastest.
     t_ns: int = UNTIMED
     actor: str
     event: str
@@ -105,7 +132,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     expired: tuple[str, ...] | None = None
     pending: tuple[str, ...] | None = None
     t_s: float | None = None  # foreign histories may carry seconds; decoded events always have t_ns
-    asked_ns: int | None = None  # when the actor asked for what this event says it got: a lease, a status
+    asked_ns: int | None = None  # the earliest instant at which it can have happened: it did between then and t_ns
+    result: str | int | float | bool | None = None  # a digest of what an attempt returned, or of what a client read
+    parent: str | None = None  # of a task that the system made itself: the task that it came from
+    schedule: str | None = None  # of an occurrence that the system made itself: the name of its schedule
+    messages: tuple[str | int, ...] | None = None  # of a fault on messages: the ids of those that it hit, exactly
     detail: str | None = None  # free words for people; judges never read them
 
 

@@ -1,9 +1,9 @@
 """The record of a run: what each process saw, on one shared clock, with the indexes that judges need (docs/history.md)."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from itertools import pairwise
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -15,32 +15,52 @@ from scenarios.record.events import (
     MalformedEvent,
     decode_event,
     event_from,
+    ns_of,
 )
-from scenarios.record.timeline import FOREVER_NS, Attempt, FaultSpan, Timeline
+from scenarios.record.matching import ACK_RANK, attempt_of, count_rounds, order_simultaneous
+from scenarios.record.timeline import ACKNOWLEDGEMENTS, FOREVER_NS, AttemptRecord, FaultSpan, TaskTimeline
 
 __all__ = [
+    "ACKNOWLEDGEMENTS",
     "FINAL_LISTS",
     "FOREVER_NS",
     "NS_PER_S",
     "REQUIRED_FIELDS",
-    "Attempt",
+    "AttemptRecord",
     "Event",
     "FaultSpan",
+    "FinalLists",
     "History",
     "Malformed",
     "MalformedEvent",
     "Recorded",
-    "Timeline",
+    "TaskTimeline",
     "decode_event",
+    "earliest_ns",
     "event_from",
+    "ns_of",
 ]
 
-_ACK_RANK = {None: 0, "invoke": 1, "info": 2, "ok": 3}
+
+@dataclass(frozen=True, slots=True)
+class FinalLists:
+    """The lists of `final` as sets; empty where there is no such list."""
+
+    done: frozenset[str] = frozenset()
+    dead: frozenset[str] = frozenset()
+    cancelled: frozenset[str] = frozenset()
+    expired: frozenset[str] = frozenset()
+    pending: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, final: Event | None) -> "FinalLists":
+        """The lists of an account; none of them holds a task where there is no account."""
+        return cls() if final is None else cls(*(frozenset(getattr(final, name) or ()) for name in FINAL_LISTS))
 
 
-class _Timelines(dict[str, Timeline]):
-    def __missing__(self, task: str) -> Timeline:
-        timeline = self[task] = Timeline(task)
+class _Timelines(dict[str, TaskTimeline]):
+    def __missing__(self, task: str) -> TaskTimeline:
+        timeline = self[task] = TaskTimeline(task)
         return timeline
 
 
@@ -52,12 +72,16 @@ class History:
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.events: list[Event] = sorted(events, key=attrgetter("t_ns"))
-        self.tasks: dict[str, Timeline] = _Timelines()
+        self.tasks: dict[str, TaskTimeline] = _Timelines()
         self.keyed: dict[tuple[str | None, str], dict[str, list[str]]] = defaultdict(dict)
         """By user and idempotency key: the tasks submitted under it, each with the ids that it was answered."""
         self.faults: list[FaultSpan] = []
-        self.crashes_ns: dict[str, list[int]] = defaultdict(list)
+        self.crashes: dict[str, list[Event]] = defaultdict(list)
+        """By actor, in the order in which they were seen."""
+        self.restarts_ns: dict[str, list[int]] = defaultdict(list)
         """By actor."""
+        self.last_ns: int = self.events[-1].t_ns if self.events else 0
+        """When the record ends: nothing is known of later times."""
         self.leases: dict[str, list[Event]] = defaultdict(list)
         """By resource: acquired, renewed, released."""
         self.writes: dict[str, list[Event]] = defaultdict(list)
@@ -68,26 +92,50 @@ class History:
         """By task."""
         self.allowed_ns: dict[tuple[str, str], list[int]] = defaultdict(list)
         """By limit and user."""
-        self.denied: Counter[tuple[str, str]] = Counter()
+        self.denied: dict[tuple[str, str], list[Event]] = defaultdict(list)
         """By limit and user."""
+        self.key_events: dict[tuple[str | None, str], list[Event]] = defaultdict(list)
+        """By user and idempotency key: submissions under it and their acknowledgements."""
+        self.spawns: list[Event] = []
         self.pauses: list[Event] = []
         """`pause.ok` and `resume.ok`."""
         self.secrets: list[Event] = []
         """`secret.sought` and `secret.found`."""
         self.final: Event | None = None
         """The account after the drain, or None where the run never got that far."""
+        self.derived: dict[str, tuple[object, Any]] = {}
+        """What judges have worked out of these events, each with the policy that it holds for."""
         self.records_ends = False
         self.records_states = False
         self.last_end_ns: int | None = None
         """When the last attempt ended."""
         self._index()
 
-    def leases_on(self, task: str) -> list[Event] | None:
-        """The lease events of a task: those whose resource is named after it."""
-        return self.leases.get(task) or self.leases.get(f"task:{task}")
+    def leases_on(self, task: str) -> list[list[Event]]:
+        """The lease events under which a task is worked on, by resource: named after the task, its order key or its scope."""
+        if not self.leases:
+            return []
+        names = [task, f"task:{task}"]
+        timeline = self.tasks.get(task)
+        if timeline is not None:
+            names += [f"order_key:{key}" for key in [timeline.stated("order_key")] if key is not None]
+            names += [f"scope:{scope}" for scope in [timeline.stated("scope")] if scope is not None]
+        return [self.leases[name] for name in names if name in self.leases]
 
-    def count_in(self, *, last_end_ns: int | None, records_states: bool) -> None:
+    @property
+    def end_ns(self) -> int:
+        """Until when it would be seen if something happened: the account, or without one the last event."""
+        return self.last_ns if self.final is None else self.final.t_ns
+
+    @cached_property
+    def lists(self) -> FinalLists:
+        """What the system listed at the end."""
+        return FinalLists.of(self.final)
+
+    def count_in(self, *, last_end_ns: int | None, records_states: bool, last_ns: int | None = None) -> None:
         """Take account of events that are not among these: of tasks that were only counted (scenarios/judging/unremarkable.py)."""
+        if last_ns is not None:
+            self.last_ns = max(self.last_ns, last_ns)
         self.records_states = self.records_states or records_states
         if last_end_ns is not None:
             self.records_ends = True
@@ -97,6 +145,7 @@ class History:
         tasks = self.tasks
         take: dict[str, Callable[[Any], None]] = {  # what each event has to have is checked where it is decoded
             **dict.fromkeys(("submit.invoke", "submit.ok", "submit.fail", "submit.info"), self._take_submission),
+            "spawn": self._take_spawn,
             "attempt.start": self._take_start,
             "attempt.ok": self._take_end,
             "attempt.fail": self._take_end,
@@ -106,9 +155,10 @@ class History:
             "status": lambda event: tasks[event.task].statuses.append(event),
             "dead": lambda event: tasks[event.task].deads.append(event),
             "redrive": lambda event: tasks[event.task].redrives_ns.append(event.t_ns),
-            "cancel.ok": self._take_cancel,
+            "cancel.ok": lambda event: tasks[event.task].cancels_ns.append(event.t_ns),
             "progress": self._take_progress,
-            "crash": lambda event: self.crashes_ns[event.actor].append(event.t_ns),
+            "crash": lambda event: self.crashes[event.actor].append(event),
+            "restart": lambda event: self.restarts_ns[event.actor].append(event.t_ns),
             **dict.fromkeys(
                 ("lease.acquired", "lease.renewed", "lease.released"),
                 lambda event: self.leases[event.resource].append(event),
@@ -117,7 +167,7 @@ class History:
             "write.rejected": lambda event: self.refused_writes[event.resource].append(event),
             "effect.rejected": lambda event: self.refused_effects[event.task].append(event),
             "allowed": lambda event: self.allowed_ns[event.limit, event.user].append(event.t_ns),
-            "denied": lambda event: self.denied.update([(event.limit, event.user)]),
+            "denied": lambda event: self.denied[event.limit, event.user].append(event),
             **dict.fromkeys(("pause.ok", "resume.ok"), self.pauses.append),
             **dict.fromkeys(("fault.begin", "fault.bit", "fault.end", "fault.healed"), self._take_fault),
             **dict.fromkeys(("secret.sought", "secret.found"), self.secrets.append),
@@ -127,22 +177,23 @@ class History:
             taker = take.get(event.event)
             if taker is not None:
                 taker(event)
+        self._take_lost_messages()
         for timeline in tasks.values():
             if timeline.redrives_ns:
-                _count_rounds(timeline)
+                count_rounds(timeline)
             if len(timeline.attempts) > 1:
-                _order_simultaneous(timeline.attempts)
+                order_simultaneous(timeline.attempts)
         self.records_ends = self.records_ends or self._misses_no_end()
 
     def _misses_no_end(self) -> bool:
         """Whether there are attempts, and every one of them was cut short by the death of its actor: then none could end."""
         attempts = [attempt for timeline in self.tasks.values() for attempt in timeline.attempts]
         return bool(attempts) and all(
-            any(crashed_ns >= attempt.started_ns for crashed_ns in self.crashes_ns.get(attempt.actor, ()))
+            any(crash.t_ns >= attempt.started_ns for crash in self.crashes.get(attempt.actor, ()))
             for attempt in attempts
         )
 
-    def _timeline(self, event: Event) -> Timeline:
+    def _timeline(self, event: Event) -> TaskTimeline:
         assert event.task is not None, "the vocabulary requires a task"
         return self.tasks[event.task]
 
@@ -160,7 +211,16 @@ class History:
                 timeline.unsure += 1
         self._take_key(timeline, event)
 
-    def _take_key(self, timeline: Timeline, event: Event) -> None:
+    def _take_spawn(self, event: Event) -> None:
+        """The system made a task itself: as good as a submission that was acknowledged."""
+        timeline = self._timeline(event)
+        timeline.submissions.append(event)
+        timeline.invoked += 1
+        timeline.acknowledged += 1
+        self.spawns.append(event)
+        self._take_key(timeline, event)
+
+    def _take_key(self, timeline: TaskTimeline, event: Event) -> None:
         """An answer may leave out the key and the user that its invocation named."""
         named = next((one for one in reversed(timeline.submissions) if one.key is not None), None)
         if named is None:
@@ -168,13 +228,14 @@ class History:
         key = event.key or named.key
         assert key is not None
         user = event.user if event.user is not None else named.user
+        self.key_events[user, key].append(event)
         ids = self.keyed[user, key].setdefault(timeline.task, [])
         if event.event == "submit.ok" and event.id is not None:
             ids.append(str(event.id))
 
     def _take_start(self, event: Event) -> None:
         timeline = self._timeline(event)
-        timeline.attempts.append(Attempt(timeline.task, event.actor, event.attempt, event.t_ns, 0))
+        timeline.attempts.append(AttemptRecord(timeline.task, event.actor, event.attempt, event.t_ns, 0))
 
     def _take_end(self, event: Event) -> None:
         timeline = self._timeline(event)
@@ -183,7 +244,8 @@ class History:
         self.last_end_ns = event.t_ns
         if ok:
             timeline.succeeded = True
-        attempt = _attempt_of(timeline.attempts, event, still_open=True)
+            timeline.succeeded_ns = event.t_ns
+        attempt = attempt_of(timeline.attempts, event, still_open=True)
         if attempt is None:
             ends = timeline.successes_without_start if ok else timeline.failures_without_start
             ends.append(event)
@@ -191,28 +253,53 @@ class History:
         attempt.ended_ns = event.t_ns
         attempt.outcome = "ok" if ok else "fail"
         attempt.error = event.error
+        attempt.result = event.result
 
     def _take_ack(self, event: Event) -> None:
         attempts = self._timeline(event).attempts
-        attempt = _attempt_of(attempts, event, still_open=False)
+        attempt = attempt_of(attempts, event, still_open=False)
         if attempt is None and event.attempt is None and attempts:
-            attempt = attempts[-1]  # seen by somebody else, the broker or the lab: it was for the latest delivery
+            attempt = attempts[-1]  # reported by another actor, the broker or the lab: it was for the latest delivery
+        if attempt is None:
+            return
         stage = event.event[4:]
-        if attempt is not None and _ACK_RANK[stage] > _ACK_RANK[attempt.ack]:
+        if ACK_RANK[stage] > ACK_RANK[attempt.ack]:
             attempt.ack = stage  # type: ignore[assignment]
+        attempt.ack_is_unsure |= stage == "info"
+        if stage == "ok" and attempt.acked_ns is None:
+            attempt.acked_ns = event.t_ns
+
+    def _take_lost_messages(self) -> None:
+        """An acknowledgement that was swallowed was for the latest start before of the task that its message names, exactly."""
+        on_acks = [span for span in self.faults if "ack" in span.fault.lower()]
+        if not on_acks:
+            return
+        unsure_ns = [event.t_ns for event in self.events if event.event == "ack.info"]
+        for span in on_acks:
+            span.is_exact |= any(span.begun_ns <= t_ns <= span.healed_ns for t_ns in unsure_ns)
+        lost = [event for event in self.events if event.messages and event.event == "fault.bit" and _is_of_acks(event)]
+        if not lost:
+            return
+        named = {task: task for task in self.tasks}
+        for timeline in self.tasks.values():
+            named.update((str(event.id), timeline.task) for event in timeline.submissions if event.id is not None)
+        for event in lost:
+            for message in event.messages or ():
+                task = named.get(str(message))
+                before = (
+                    [] if task is None else [one for one in self.tasks[task].attempts if one.started_ns <= event.t_ns]
+                )
+                if before:
+                    before[-1].ack_is_unsure = True
+                    before[-1].ack = before[-1].ack if before[-1].ack == "ok" else "info"
 
     def _take_state(self, event: Event) -> None:
         self.records_states = True
         self._timeline(event).states.append(event)
 
-    def _take_cancel(self, event: Event) -> None:
-        timeline = self._timeline(event)
-        if timeline.cancelled_ns is None:
-            timeline.cancelled_ns = event.t_ns
-
     def _take_progress(self, event: Event) -> None:
         timeline = self._timeline(event)
-        attempt = _attempt_of(timeline.attempts, event, still_open=False)
+        attempt = attempt_of(timeline.attempts, event, still_open=False)
         name = (None, None, event.attempt) if attempt is None else (attempt.actor, attempt.started_ns, attempt.number)
         timeline.progress.append((name, event))
 
@@ -221,15 +308,17 @@ class History:
         if event.event == "fault.begin":
             assert fault is not None
             assert target is not None
-            self.faults.append(FaultSpan(fault, target, event.t_ns))
+            self.faults.append(FaultSpan(fault, target, earliest_ns(event), surely_from_ns=event.t_ns))
             return
         for span in self.faults:
             if span.fault == fault and span.target == target and span.healed_ns == FOREVER_NS:
                 if event.event == "fault.healed":
                     span.healed_ns = event.t_ns
+                    span.surely_until_ns = earliest_ns(event)
                     return
                 if event.event == "fault.bit" and span.bit_ns is None:
-                    span.bit_ns = event.t_ns
+                    span.bit_ns = earliest_ns(event)
+                    span.is_exact = bool(event.messages) and _is_of_acks(event)
                     return
                 if event.event == "fault.end" and span.ended_ns is None:
                     span.ended_ns = event.t_ns
@@ -239,42 +328,13 @@ class History:
         self.final = event
 
 
-def _attempt_of(attempts: list[Attempt], event: Event, *, still_open: bool) -> Attempt | None:
-    """The attempt that an end, an acknowledgement or a report belongs to.
-
-    The latest start of the same actor whose number does not contradict; else the latest of that number, whoever started it.
-    """
-    of_number = None
-    for attempt in reversed(attempts):
-        if still_open and attempt.outcome:
-            continue
-        agrees = attempt.number == event.attempt
-        if attempt.actor == event.actor and (agrees or attempt.number is None or event.attempt is None):
-            return attempt
-        if agrees and of_number is None and event.attempt is not None:
-            of_number = attempt
-    return of_number
+def _is_of_acks(event: Event) -> bool:
+    return event.fault is not None and "ack" in event.fault.lower()
 
 
-def _count_rounds(timeline: Timeline) -> None:
-    for attempt in timeline.attempts:
-        attempt.round = sum(instant <= attempt.started_ns for instant in timeline.redrives_ns)
-
-
-def _order_simultaneous(attempts: list[Attempt]) -> None:
-    """Starts of equal time get an order that does not depend on the order of lines: by number, then by what became of them."""
-    if any(one.started_ns == other.started_ns for one, other in pairwise(attempts)):
-        attempts.sort(key=_canonical_order)
-
-
-def _canonical_order(attempt: Attempt) -> tuple[int, int, int, str, int]:
-    return (
-        attempt.started_ns,
-        FOREVER_NS if attempt.number is None else attempt.number,
-        FOREVER_NS if attempt.ended_ns is None else attempt.ended_ns,
-        attempt.outcome or "",
-        _ACK_RANK[attempt.ack],
-    )
+def earliest_ns(event: Event) -> int:
+    """The earliest instant at which this can have happened: when it was asked for, where that is known."""
+    return event.t_ns if event.asked_ns is None else min(event.asked_ns, event.t_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,9 +352,13 @@ class Malformed:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What was read of a history: the events, what was no event, and how many torn last lines were passed over."""
+    """What was read of a history: the events, what was no event, and how many torn last lines were passed over.
+
+    `foreign_words`: by file of a process of the system, the names of events that no such process can know of.
+    """
 
     history: History
     malformed: tuple[Malformed, ...] = ()
     torn: int = 0
     sources: tuple[str, ...] = ()
+    foreign_words: Mapping[str, frozenset[str]] = field(default_factory=dict)

@@ -103,7 +103,7 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     strikes: list[FaultRecord] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
     faults_may_miss: bool = False  # drawn ones: one that comes late, or never, takes nothing from what the others show
-    died: dict[str, int] | None = None  # by process: how often it ended by itself; None: nobody counted
+    died: dict[str, int] | None = None  # by process: how often it ended by itself; None: not counted
     load: LoadFigures | None = None
     steps: list[Turn] = msgspec.field(default_factory=list)  # the story of a simulated world
     finished: bool = False

@@ -7,10 +7,12 @@ from scenarios.record.events import Event
 
 FOREVER_NS = 2**63 - 1
 """Later than every event."""
+ACKNOWLEDGEMENTS = frozenset({"submit.ok", "spawn"})
+"""Events from which a task is the system's to carry out."""
 
 
 @dataclass(slots=True)
-class Attempt:
+class AttemptRecord:
     """One start of a task's handler, with the end and the acknowledgement that belong to it.
 
     `number` is what the system called it (null: it gave none). `round` counts the redrives before it. `ack` is the most that
@@ -26,6 +28,15 @@ class Attempt:
     outcome: Literal["ok", "fail"] | None = None
     error: str | None = None
     ack: Literal["invoke", "info", "ok"] | None = None
+    acked_ns: int | None = None
+    """When its acknowledgement is first known to have arrived."""
+    ack_is_unsure: bool = False
+    """Whether its acknowledgement may have been lost, by the word of an `ack.info` for it."""
+    result: str | int | float | bool | None = None
+
+    def acked_by(self, instant: int) -> bool:
+        """Whether its acknowledgement is known to have arrived by then."""
+        return self.acked_ns is not None and self.acked_ns <= instant
 
 
 AttemptName = tuple[str | None, int | None, int | None]
@@ -33,7 +44,7 @@ AttemptName = tuple[str | None, int | None, int | None]
 
 
 @dataclass(slots=True)
-class Timeline:
+class TaskTimeline:
     """Everything that was seen of one task. Lists are in the order of time."""
 
     task: str
@@ -42,15 +53,16 @@ class Timeline:
     refused: int = 0
     unsure: int = 0
     submissions: list[Event] = field(default_factory=list)
-    attempts: list[Attempt] = field(default_factory=list)
+    attempts: list[AttemptRecord] = field(default_factory=list)
     effects: list[Event] = field(default_factory=list)
     states: list[Event] = field(default_factory=list)
     statuses: list[Event] = field(default_factory=list)
     progress: list[tuple[AttemptName, Event]] = field(default_factory=list)
     deads: list[Event] = field(default_factory=list)
     redrives_ns: list[int] = field(default_factory=list)
-    cancelled_ns: int | None = None  # the first promise that it will not run again
+    cancels_ns: list[int] = field(default_factory=list)  # promises that it will not run again
     succeeded: bool = False  # an attempt of it ended ok, whether or not its start was seen
+    succeeded_ns: int | None = None  # when the last attempt that ended ok did so
     failures_without_start: list[Event] = field(default_factory=list)
     successes_without_start: list[Event] = field(default_factory=list)
 
@@ -63,6 +75,25 @@ class Timeline:
     def is_possible(self) -> bool:
         """Whether it was acknowledged or may have been accepted: an invocation is ok, unknown or still open."""
         return self.acknowledged > 0 or self.unsure > 0 or self.invoked > self.refused
+
+    @property
+    def cancelled_ns(self) -> int | None:
+        """The first promise that it will not run again."""
+        return self.cancels_ns[0] if self.cancels_ns else None
+
+    @property
+    def acknowledged_ns(self) -> int:
+        """When it was first acknowledged, or the system made it itself; FOREVER_NS if neither."""
+        return next((event.t_ns for event in self.submissions if event.event in ACKNOWLEDGEMENTS), FOREVER_NS)
+
+    @property
+    def invoked_ns(self) -> int:
+        """When any client first tried to hand it in."""
+        return self.submissions[0].t_ns
+
+    def stated(self, field: Literal["order_key", "scope", "user"]) -> str | None:
+        """What the first of its submissions that names this says of it."""
+        return next((value for event in self.submissions if (value := getattr(event, field)) is not None), None)
 
     @property
     def ran(self) -> bool:
@@ -88,9 +119,10 @@ class Timeline:
 
 @dataclass(slots=True)
 class FaultSpan:
-    """One fault from its begin until its target was seen healthy (never: `FOREVER_NS`).
+    """One fault from the earliest moment at which it can have begun until its target was seen healthy (never: `FOREVER_NS`).
 
-    `bit_ns`: when it was seen to take effect. `ended_ns`: when it was lifted. None: neither was recorded.
+    `ended_ns`: when it was lifted. `bit_ns`: the earliest moment at which it can have taken effect, where it was seen to.
+    `surely_from_ns` and `surely_until_ns` bound the time in which it was on beyond doubt.
     """
 
     fault: str
@@ -99,6 +131,9 @@ class FaultSpan:
     bit_ns: int | None = None
     ended_ns: int | None = None
     healed_ns: int = FOREVER_NS
+    is_exact: bool = False  # the messages that it hit are known, and it explains nothing of any other
+    surely_from_ns: int = 0
+    surely_until_ns: int = FOREVER_NS
 
     @property
     def bit(self) -> bool:

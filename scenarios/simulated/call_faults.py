@@ -110,7 +110,7 @@ class CallFaults:
 
 
 def _in_words(what: str, fiber: str, steps: Sequence[Step]) -> str:
-    """The call; of a commit, with what it commits."""
+    """The call in words; a commit with the statements that it commits."""
     if what != "commit":
         return what
     written: list[str] = []

@@ -1,4 +1,4 @@
-"""Which fault has struck in which phase of a task's life: counted over many worlds, so that what was never tried can be seen."""
+"""Which fault has struck in which phase of a task's life: counted over many worlds, so that phases that were never struck can be seen."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,16 @@ PHASES = (
     "after completion, before ack",
     "after ack, before its arrival",
 )
-"""From the submission to the acknowledgement; what strikes a process that has nothing in hand is not counted."""
+"""From the submission to the acknowledgement; a strike on a process that works on no task is not counted."""
 
 PHASE_OF_POINT: Mapping[str, str] = {
     "attempt": "after claim, before effect",
     "effect": "after effect, before completion",
 }
-"""Where a process is that is held at one of the outside's gates."""
+"""In which phase a process is that is held at a sync point of the outside resource."""
 
 LOOK_BACK = 400
-"""How many steps of the world are looked at to find out where a fiber is."""
+"""Maximum number of past steps read to find the phase of a fiber."""
 
 
 class Coverage:
@@ -39,7 +39,7 @@ class Coverage:
         self.counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, fault: str, phases: Sequence[str]) -> None:
-        """The fault struck while somebody was in each of these phases."""
+        """Count a strike of the fault in each of these phases."""
         for phase in phases:
             self.counts[fault, phase] += 1
 
@@ -59,7 +59,7 @@ class Coverage:
 
 
 def stage_of(fiber: str, role: str, steps: Sequence[Step]) -> str:
-    """The phase in which a fiber is, by the last things that it did; "" if it has nothing in hand."""
+    """The phase of a fiber, by its latest steps; "" if it works on no task."""
     own: list[Step] = []
     for step in reversed(steps[-LOOK_BACK:]):
         if step.fiber == fiber:

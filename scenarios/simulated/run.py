@@ -24,7 +24,7 @@ from scenarios.experiment.clients import Clients, Roster
 from scenarios.experiment.driver import Driver
 from scenarios.experiment.plan import Arrival
 from scenarios.experiment.run import BUDGET_S, Experiment, Patience, Timing
-from scenarios.judging.assumptions import doubts_of_history
+from scenarios.judging.assumptions import violated_assumptions
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import Judgement, judge
 from scenarios.judging.policy import Policy
@@ -191,7 +191,7 @@ class WorldRun:
             claims=claims,
             policy=self._simulation.terms.policy,
             problems=problems,
-            doubts=[*doubts_of_history(history), *self._crashes()],
+            violated=[*violated_assumptions(history), *self._crashes()],
         )
 
     def _probe(self, process: str) -> SimulatedProbe:
@@ -203,7 +203,7 @@ class WorldRun:
     def _crashes(self) -> list[str]:
         """Processes that ended by themselves for no reason of the plan: nothing is known of what they would have done next."""
         gone = self.experiment.supervisor.gone
-        return [f"{one} (a crash that nobody planned)" for one in gone if not one.endswith(KILLED_BY_TASK)]
+        return [f"{one} (a crash that was not planned)" for one in gone if not one.endswith(KILLED_BY_TASK)]
 
 
 def api_numbers(plan: WorldPlan) -> Mapping[str, int]:

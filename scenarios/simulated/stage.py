@@ -102,7 +102,7 @@ class SimulatedStage:
         return self.events
 
     def say(self, text: str) -> None:
-        """Nothing: many worlds run unseen; the history tells all."""
+        """Nothing: no person watches a world run."""
 
     def begin(self, phase: str) -> None:
         """Note the phase; before the account, how many calls were made."""
@@ -114,6 +114,12 @@ class SimulatedStage:
         """A client of the API that the plan gives it; of the first, where the plan names none."""
         apis = [process for process in self.world.processes.values() if process.plan.role == "api"]
         return SimulatedClient(self.world, self._simulation, apis[self._api_numbers.get(name, 0) % len(apis)])
+
+    def check_plugin(self) -> None:
+        """Nothing: the simulation runs in this process."""
+
+    def abandon_plugin(self) -> None:
+        """Nothing, for the same reason."""
 
     def start_processes(self) -> None:
         """Every process of the world."""

@@ -1,4 +1,4 @@
-"""What a system brings so that its own code can run in the simulated world. A power beside those of scenarios.contract.system."""
+"""What a system provides so that its own code runs in the simulated world. A power beside those of scenarios.contract.system."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ class Simulation(Protocol):
 
     @property
     def words(self) -> ErrorFactory:
-        """What it calls failures of services."""
+        """Makes its own exceptions for failures of services."""
 
     @property
     def bounds(self) -> Bounds:
@@ -77,14 +77,14 @@ class Simulation(Protocol):
         """Every task by its present state."""
 
     def trail(self, engine: Engine, epoch_ns: int) -> Sequence[Event]:
-        """See scenarios.contract.system.Audited; `epoch_ns`: what the database's clock said when the world began."""
+        """Its audit trail, as in scenarios.contract.system.Audited. `epoch_ns`: the time on the database's clock when the world began."""
 
 
 def simulation_of(system: System) -> Simulation:
-    """What the system brings for the simulated world.
+    """The simulation that the system provides.
 
     Raises:
-        NotApplicable: nothing.
+        NotApplicable: it provides none.
     """
     if not isinstance(system, Simulable):
         raise NotApplicable(f"{system.name} brings no simulation of itself: see docs/simulator.md")

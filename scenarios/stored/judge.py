@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 from scenarios.errors import MalformedPolicy, NothingToJudge, UnknownName
-from scenarios.judging.assumptions import doubts_of_run
+from scenarios.judging.assumptions import told_by_the_wrong_source, violated_assumptions_of_run
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import Judgement, judge
 from scenarios.judging.policy import NO_POLICY, Policy, policy_from
-from scenarios.judging.unremarkable import NONE, Ordinary
+from scenarios.judging.unremarkable import NONE, Unremarkable
 from scenarios.record.history import History, Recorded
-from scenarios.stored.reading import DAMAGED, Document, is_for_the_sieve, is_lines, read_files, read_foreign, reading_of
+from scenarios.stored.reading import DAMAGED, Document, is_large, is_lines, read_files, read_foreign, reading_of
 from scenarios.stored.rundir import RUN_FILE, VERDICTS_FILE, RunDirectory
 
 
@@ -24,35 +24,39 @@ from scenarios.stored.rundir import RUN_FILE, VERDICTS_FILE, RunDirectory
 class Judged:
     """A judgement with the history it is of and the policy it was judged by; `source` is the path as a person wrote it.
 
-    `ordinary`: the tasks of a large history that were only counted, and whose events `recorded` lacks.
+    `unremarkable`: the tasks of a large history that were only counted, and whose events `recorded` lacks.
     """
 
     source: Path
     recorded: Recorded
     judgement: Judgement
     policy: Policy
-    ordinary: Ordinary = NONE
+    unremarkable: Unremarkable = NONE
     not_written: str = ""
     """Why verdicts.json of the run could not be written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to judge a history by. What is None is taken from the run or the file; `keep`: tasks whose journeys will be asked for."""
+    """What to judge a history by. What is None is taken from the run or the file; `keep`: tasks whose journeys will be asked for.
+
+    `is_sorted` False: in a history from elsewhere the time of an actor may go back.
+    """
 
     claims: frozenset[Guarantee] | None = None
     policy: Policy | None = None
     keep: tuple[str, ...] = ()
+    is_sorted: bool = True
 
 
 AS_STATED = Question()
 
-Doubt = Callable[[History], list[str]]
-"""Why a record cannot be believed."""
+Assumptions = Callable[[Recorded], list[str]]
+"""The violated assumptions of a record, a sentence each."""
 
 
-def no_doubt(history: History) -> list[str]:
-    """Of a foreign history nothing is known but what it says itself."""
+def no_assumptions(recorded: Recorded) -> list[str]:
+    """A foreign history is judged as it is."""
     return []
 
 
@@ -76,9 +80,9 @@ def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
     if path.exists() and not path.is_file():
         raise NothingToJudge(f"{path} is neither a directory nor a regular file")
     try:
-        if is_for_the_sieve([path]) and is_lines(path):
+        if is_large([path]) and is_lines(path):
             return _judge_large(path, [path], question, question.policy or NO_POLICY, ())
-        reading = read_foreign(path)
+        reading = read_foreign(path, is_sorted=question.is_sorted)
     except OSError as error:
         raise NothingToJudge(f"{path} cannot be read: {error.strerror or error}") from error
     stated = None if reading.claims is None else claims_from(reading.claims)
@@ -111,18 +115,23 @@ def _judge_run(directory: RunDirectory, question: Question) -> Judged:
     assert stated.policy is not None
     files = directory.history_files()
 
-    def doubt(history: History) -> list[str]:
-        """A run of which the lab itself says that it failed is not asked for more."""
-        return [] if problems else doubts_of_run(facts, history, directory.history_sizes())
+    def assumptions(recorded: Recorded) -> list[str]:
+        """None where the lab itself reports that the run failed: that is reason enough."""
+        if problems:
+            return []
+        wrong = told_by_the_wrong_source(recorded.foreign_words)
+        return [*wrong, *violated_assumptions_of_run(facts, recorded.history, directory.history_sizes())]
 
-    if is_for_the_sieve(files):
-        return _judge_large(directory.path, files, stated, stated.policy, problems, doubt)
-    return _judge(directory.path, directory.read_history(), stated.claims, stated.policy, problems, doubt=doubt)
+    if is_large(files):
+        return _judge_large(directory.path, files, stated, stated.policy, problems, assumptions)
+    return _judge(
+        directory.path, directory.read_history(), stated.claims, stated.policy, problems, assumptions=assumptions
+    )
 
 
 @contextmanager
 def _collector_at_rest() -> Iterator[None]:
-    """Without the search for cycles, of which events and timelines have none: among millions of them it takes a third of the time."""
+    """Pause the garbage collector: events and timelines have no cycles, and the search for them would take a third of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -139,21 +148,30 @@ def _judge_large(
     question: Question,
     policy: Policy,
     problems: Sequence[str],
-    doubt: Doubt = no_doubt,
+    assumptions: Assumptions = no_assumptions,
 ) -> Judged:
     import duckdb  # slow to import, and only for large histories
 
-    from scenarios.stored.large.prefilter import SiftingFailed, sieve
+    from scenarios.stored.large.prefilter import ScanFailed, prefilter
 
     try:
-        sieved = sieve(files, policy, keep=question.keep)
-    except (duckdb.OutOfMemoryException, SiftingFailed) as error:  # reading it whole would take more memory still
+        prefiltered = prefilter(files, policy, keep=question.keep, is_sorted=question.is_sorted)
+    except (duckdb.OutOfMemoryException, ScanFailed) as error:  # reading it whole would take more memory still
         why = f"the history is too large for the memory that is there: {str(error).splitlines()[0]}"
         nothing = Recorded(History([]), sources=tuple(file.name for file in files))
         return _judge(source, nothing, question.claims, policy, [*problems, why])
     except (duckdb.Error, *DAMAGED):  # read whole, the history says itself, by file and line, what cannot be read
-        return _judge(source, read_files(files), question.claims, policy, problems, doubt=doubt)
-    return _judge(source, sieved.recorded, question.claims, policy, problems, sieved.ordinary, doubt)
+        return _judge(
+            source,
+            read_files(files, is_sorted=question.is_sorted),
+            question.claims,
+            policy,
+            problems,
+            assumptions=assumptions,
+        )
+    return _judge(
+        source, prefiltered.recorded, question.claims, policy, problems, prefiltered.unremarkable, assumptions
+    )
 
 
 def _judge(
@@ -162,12 +180,14 @@ def _judge(
     claims: frozenset[Guarantee] | None,
     policy: Policy,
     problems: Sequence[str],
-    ordinary: Ordinary = NONE,
-    doubt: Doubt = no_doubt,
+    unremarkable: Unremarkable = NONE,
+    assumptions: Assumptions = no_assumptions,
 ) -> Judged:
-    doubts = doubt(recorded.history)
-    judgement = judge(recorded, claims=claims, policy=policy, problems=problems, doubts=doubts, ordinary=ordinary)
-    return Judged(source, recorded, judgement, policy, ordinary)
+    violated = assumptions(recorded)
+    judgement = judge(
+        recorded, claims=claims, policy=policy, problems=problems, violated=violated, unremarkable=unremarkable
+    )
+    return Judged(source, recorded, judgement, policy, unremarkable)
 
 
 def claims_from(names: Iterable[str]) -> frozenset[Guarantee]:

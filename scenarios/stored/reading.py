@@ -1,4 +1,4 @@
-"""Reads histories from disk: ours or foreign, JSON lines or one document, gzip too; says by file and line what is no event."""
+"""Reads histories from disk: ours or foreign, JSON lines or one document, gzip too; names lines that are no events by file and line."""
 
 import gzip
 import zlib
@@ -9,14 +9,15 @@ from typing import BinaryIO
 
 import msgspec
 
+from scenarios.record.events import UNKNOWN_TO_PROCESSES, is_of_process
 from scenarios.record.history import Event, History, Malformed, MalformedEvent, Recorded, decode_event
 
 LINE_BYTES_MAX = 512 * 2**20
 """No event is longer: the account of 40 million tasks fits."""
 DOCUMENT_BYTES_MAX = 2**30
 """A history larger than this comes as JSON lines."""
-SIEVE_BYTES_MIN = 24 * 2**20
-"""A history smaller than this is read whole; a larger one is sieved first (scenarios/stored/large/prefilter.py)."""
+LARGE_BYTES_MIN = 24 * 2**20
+"""A history smaller than this is read whole; a larger one is prefiltered first (scenarios/stored/large/prefilter.py)."""
 PACKED_BY = 10
 """By about how much gzip makes a history smaller."""
 MALFORMED_MAX = 100
@@ -52,12 +53,14 @@ class Reading:
 
 @dataclass(slots=True)
 class Collector:
-    """Gathers events and what is none, and sees whether the time of any actor goes back within a file."""
+    """Collects events and lines that are none; notices an actor whose time goes back within a file."""
 
     events: list[Event] = field(default_factory=list)
     malformed: list[Malformed] = field(default_factory=list)
     torn: int = 0
+    is_sorted: bool = True
     _finals: int = 0
+    _words: dict[str, set[str]] = field(default_factory=dict)
     _latest_ns: dict[object, int] = field(default_factory=dict)
 
     def begin_file(self) -> None:
@@ -76,7 +79,9 @@ class Collector:
             return
         writer = (event.actor, event.task) if event.event in TRAIL else event.actor
         before_ns = self._latest_ns.get(writer)
-        if before_ns is not None and event.t_ns < before_ns:
+        if event.event in UNKNOWN_TO_PROCESSES and is_of_process(file):
+            self._words.setdefault(file, set()).add(event.event)
+        if self.is_sorted and before_ns is not None and event.t_ns < before_ns:
             self.malformed.append(Malformed(file, line, went_back(event.actor, event.t_ns, before_ns)))
         self._latest_ns[writer] = event.t_ns
         if event.event == "final":
@@ -89,7 +94,8 @@ class Collector:
         """The history of all that was taken."""
         if not self.events and not self.malformed:
             self.malformed.append(Malformed(", ".join(sources) or "no file", 0, NO_EVENT))
-        return Recorded(History(self.events), tuple(self.malformed), self.torn, tuple(sources))
+        words = {file: frozenset(names) for file, names in self._words.items()}
+        return Recorded(History(self.events), tuple(self.malformed), self.torn, tuple(sources), words)
 
 
 def damaged(error: Exception) -> str:
@@ -99,29 +105,33 @@ def damaged(error: Exception) -> str:
 
 def went_back(actor: str, t_ns: int, before_ns: int) -> str:
     """Why an event is malformed whose time is before that of its actor's last."""
-    return f"time goes back for actor {actor!r}: {t_ns} ns after {before_ns} ns"
+    went = f"time goes back for actor {actor!r}: {t_ns} ns after {before_ns} ns"
+    return f"{went} (`tasklab check --unsorted` reads a history that is not sorted)"
 
 
-def read_files(files: Sequence[Path]) -> Recorded:
-    """The events of JSON-lines files, merged by time. A torn last line (the writer was killed) is counted, not an error."""
-    collector = Collector()
+def read_files(files: Sequence[Path], *, is_sorted: bool = True) -> Recorded:
+    """The events of JSON-lines files, merged by time. A torn last line (the writer was killed) is counted, not an error.
+
+    `is_sorted`: within a file the time of one actor never goes back; a line at which it does is malformed.
+    """
+    collector = Collector(is_sorted=is_sorted)
     for file in files:
         with open_history(file) as stream:
             _take_lines(collector, file.name, stream)
     return collector.recorded([file.name for file in files])
 
 
-def read_foreign(file: Path) -> Reading:
+def read_foreign(file: Path, *, is_sorted: bool = True) -> Reading:
     """A history of any origin: JSON lines, or one document `{"policy": …, "claims": […], "events": […]}`."""
     document = _document_of(file)
     if document is None:
-        return Reading(read_files([file]))
-    return reading_of(document, file.name)
+        return Reading(read_files([file], is_sorted=is_sorted))
+    return reading_of(document, file.name, is_sorted=is_sorted)
 
 
-def reading_of(document: Document, name: str) -> Reading:
+def reading_of(document: Document, name: str, *, is_sorted: bool = True) -> Reading:
     """The history that a document holds; its events are counted from 1."""
-    collector = Collector()
+    collector = Collector(is_sorted=is_sorted)
     for number, raw in enumerate(document.events, start=1):
         if len(collector.malformed) < MALFORMED_MAX:
             collector.take(name, number, raw)
@@ -129,9 +139,9 @@ def reading_of(document: Document, name: str) -> Reading:
     return Reading(collector.recorded([name]), claims, document.policy)
 
 
-def is_for_the_sieve(files: Sequence[Path]) -> bool:
-    """Whether these files are so large that they are sieved."""
-    return sum(file.stat().st_size * (PACKED_BY if is_packed(file) else 1) for file in files) >= SIEVE_BYTES_MIN
+def is_large(files: Sequence[Path]) -> bool:
+    """Whether these files are so large that they are prefiltered."""
+    return sum(file.stat().st_size * (PACKED_BY if is_packed(file) else 1) for file in files) >= LARGE_BYTES_MIN
 
 
 def is_lines(file: Path) -> bool:
@@ -157,7 +167,7 @@ def open_history(file: Path) -> BinaryIO:
 
 
 def _document_of(file: Path) -> Document | None:
-    """None where the file is not one document; what is wrong with its lines is then said line by line."""
+    """None where the file is not one document; its lines are then read one by one."""
     try:
         with open_history(file) as stream:
             first = stream.readline(DOCUMENT_BYTES_MAX)

@@ -98,6 +98,12 @@ class RunDirectory:
             raise UnreadableVerdicts(f"{VERDICTS_FILE} cannot be read: {error}") from error
 
 
+def runs_without_facts(path: Path) -> list[Path]:
+    """Directories at or below this one that hold a history and lack run.json: damaged runs, not to be passed over."""
+    places = {file.parent for depth in ("", "*/", "*/*/") for file in path.glob(f"{depth}history.*.jsonl*")}
+    return sorted(place for place in places if not (place / RUN_FILE).exists())
+
+
 def write_whole(file: Path, content: bytes) -> None:
     """Replace a file so that a reader, or a crash, never sees half of it."""
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")

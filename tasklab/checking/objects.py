@@ -19,10 +19,10 @@ def check_objects(judged: Judged, name: str, *, time_limit_s: float, as_json: bo
     malformed = judged.judgement.malformed
     if malformed:
         said = _unknown(name, f"the history is malformed: {malformed[0]}") | {"malformed": list(malformed)}
-    elif name == "status" and judged.ordinary.tasks:
+    elif name == "status" and judged.unremarkable.tasks:
         said = _unknown(
             name,
-            f"the history is so large that of {judged.ordinary.tasks} tasks that ran once and succeeded the events were only counted; "
+            f"the history is so large that of {judged.unremarkable.tasks} tasks that ran once and succeeded the events were only counted; "
             "cut it by task into files of less than 24 MB",
         )
     else:

@@ -13,6 +13,7 @@ from tasklab.presentation.terminal import harmless, print_json
 if TYPE_CHECKING:
     from scenarios.judging.guarantees import Guarantee
     from scenarios.judging.policy import Policy
+    from scenarios.stored.judge import Question
 
 
 class HistoryFormat(enum.StrEnum):
@@ -65,6 +66,9 @@ def check(
             help=f"With --model: linearizability is unknown after this time; {TIME_LIMIT_S:g} if not stated.",
         ),
     ] = None,
+    unsorted: Annotated[
+        bool, typer.Option("--unsorted", help="A history from elsewhere, in which the time of an actor may go back.")
+    ] = False,
     cases: Annotated[
         bool, typer.Option("--cases", help="FILE holds judged cases: print the cases whose verdicts differ.")
     ] = False,
@@ -82,7 +86,10 @@ def check(
         "--witness": witness,
         "--model": model,
         "--time-limit": time_limit_s,
+        "--unsorted": unsorted or None,
     }
+    from scenarios.stored.judge import Question
+
     limit_s = TIME_LIMIT_S if time_limit_s is None else time_limit_s
     with explained():
         if cases:
@@ -95,8 +102,10 @@ def check(
             _refuse("--model", stated, allowed={"--model", "--time-limit"})
             code = _check_objects(path, model, limit_s, as_json)
         else:
-            _refuse("a judgement of all promises", stated, allowed={"--claims", "--policy", "--witness"})
-            code = _check(path, _claims(claims), _policy(policy), witness, as_json)
+            _refuse("a judgement of all promises", stated, allowed={"--claims", "--policy", "--witness", "--unsorted"})
+            keep = () if witness is None else (witness,)
+            question = Question(_claims(claims), _policy(policy), keep, is_sorted=not unsorted)
+            code = _check(path, question, witness, as_json)
     raise typer.Exit(code)
 
 
@@ -112,17 +121,15 @@ def _refuse(chosen: str, stated: Mapping[str, object], *, allowed: Collection[st
 # Imports are within the functions: `tasklab --help` should not wait for decoders.
 
 
-def _check(
-    path: Path, claims: "frozenset[Guarantee] | None", policy: "Policy | None", witness: str | None, as_json: bool
-) -> int:
-    from scenarios.stored.judge import Question, judge_path
+def _check(path: Path, question: "Question", witness: str | None, as_json: bool) -> int:
+    from scenarios.stored.judge import judge_path
     from tasklab.checking.runs import check_runs
     from tasklab.presentation.judgement import print_journey, print_judged
 
     runs = _runs_at(path)
     if len(runs) > 1 and witness is None:
-        return check_runs(runs, Question(claims, policy), as_json=as_json)
-    judged = judge_path(_the_only(runs, path), Question(claims, policy, () if witness is None else (witness,)))
+        return check_runs(runs, question, as_json=as_json)
+    judged = judge_path(_the_only(runs, path), question)
     if judged.not_written:
         warn(f"{judged.not_written}; the verdicts are printed all the same")
     if witness is not None:
@@ -137,10 +144,13 @@ def _check(
 def _runs_at(path: Path) -> tuple[Path, ...]:
     """The runs in a directory that is not itself a run; otherwise the path alone."""
     from reports.reading import find_runs
-    from scenarios.stored.rundir import RUN_FILE
+    from scenarios.stored.rundir import RUN_FILE, runs_without_facts
 
     is_place = path.is_dir() and not (path / RUN_FILE).exists()
-    return find_runs([path]) if is_place else (path,)
+    if not is_place:
+        return (path,)
+    damaged = runs_without_facts(path)
+    return tuple(sorted({*damaged, *(find_runs([path]) if not damaged or any(path.rglob(RUN_FILE)) else ())}))
 
 
 def _the_only(runs: Sequence[Path], path: Path) -> Path:

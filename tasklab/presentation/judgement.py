@@ -9,7 +9,7 @@ from rich.text import Text
 
 from scenarios.errors import WrongUsage, nearest
 from scenarios.experiment.plan import warm_up
-from scenarios.judging.journey import STEPS_MAX, Journey, Step, fault_words, journeys
+from scenarios.judging.journey import STEPS_MAX, Journey, JourneyStep, fault_words, journeys
 from scenarios.judging.judge import Judgement
 from scenarios.judging.shortest import crossed, shortest_story
 from scenarios.judging.verdict import Ruling, Verdict
@@ -35,7 +35,7 @@ def print_journey(judged: Judged, witness: str, *, as_json: bool) -> None:
     journey = journeys(history, [witness])[witness]
     if not journey.steps:
         raise WrongUsage(
-            f"the history says nothing of {witness!r}; {_some_names(witness, list(history.tasks), unnamed=judged.ordinary.tasks)}"
+            f"the history says nothing of {witness!r}; {_some_names(witness, list(history.tasks), unnamed=judged.unremarkable.tasks)}"
         )
     if as_json:
         steps = msgspec.to_builtins(journey.steps)
@@ -62,7 +62,7 @@ def _lines(journey: Journey) -> list[str]:
     return lines
 
 
-def _line(step: Step) -> str:
+def _line(step: JourneyStep) -> str:
     return f"  {step.t_ns / 1e9:10.3f} s  {step.lane:<8}  {step.actor:<12}  {step.text}"
 
 
@@ -71,11 +71,13 @@ def print_judged(judged: Judged) -> None:
     terminal = console()
     judgement = judged.judgement
     print_malformed(terminal, judgement.malformed)
+    for warning in judgement.warnings:
+        terminal.print(f"warning: {warning}")
     for problem in judgement.problems:
         terminal.print(f"problem: {problem}")
     if not is_all_one(judgement):
         _print_verdicts(terminal, judgement)
-    if judged.recorded.history.events or judged.ordinary.tasks:
+    if judged.recorded.history.events or judged.unremarkable.tasks:
         _print_account(terminal, judged)
     terminal.print(f"verdict: {sentence_of(judgement)}", style=STYLE_OF_EXIT[judgement.exit_code])
     _print_proofs(terminal, judged)
@@ -133,7 +135,7 @@ def _table(title: str, verdicts: Sequence[Verdict]) -> Table:
 def _print_account(terminal: Console, judged: Judged) -> None:
     judgement = judged.judgement
     warm_ups = int(warm_up().task in judged.recorded.history.tasks)
-    terminal.print(f"\naccount: {account_in_words(judgement.account, warm_ups=warm_ups)}")
+    terminal.print(f"\naccount: {account_in_words(judgement.reconciliation, warm_ups=warm_ups)}")
     repeats = ", ".join(f"{count} {cause.replace('_', ' ')}" for cause, count in judgement.duplicates.items() if count)
     terminal.print(f"repeated attempts by cause: {repeats or 'none'}")
     for promise, words in judgement.bounds.items():

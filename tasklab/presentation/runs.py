@@ -46,7 +46,7 @@ def print_judged(run: JudgedRun) -> None:
     terminal.print(table)
     for problem in run.judgement.problems:
         terminal.print(f"problem: {problem}", style="yellow")
-    account = run.judgement.account
+    account = run.judgement.reconciliation
     warm_ups = 0 if run.name.environment == SIMULATED else min(1, account.submitted)
     terminal.print(f"account: {account_in_words(account, warm_ups=warm_ups)}")
     terminal.print(f"report:  {run.report}")

@@ -7,7 +7,7 @@ from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 
 if TYPE_CHECKING:
     from scenarios.judging.judge import Judgement
-    from scenarios.judging.reconciliation import Account
+    from scenarios.judging.reconciliation import Reconciliation
 
 RULING_OF_EXIT = {EXIT_HELD: Ruling.HELD, EXIT_BROKEN: Ruling.BROKEN, EXIT_UNKNOWN: Ruling.UNKNOWN}
 
@@ -38,7 +38,7 @@ def is_all_one(judgement: "Judgement") -> bool:
     return len(judgement.verdicts) > len(answers) == 1 and judgement.verdicts[0].ruling is Ruling.UNKNOWN
 
 
-def account_in_words(account: "Account", *, warm_ups: int) -> str:
+def account_in_words(account: "Reconciliation", *, warm_ups: int) -> str:
     """The account as a sum; `warm_ups`: how many of its tasks the lab submitted before the work began."""
     places = [f"{count} {place.replace('_', ' ')}" for place, count in account.counts.items() if count]
     own = f" ({account.submitted - warm_ups} and the lab's warm-up)" if warm_ups else ""

@@ -82,5 +82,5 @@ def test_a_task_that_died_is_redriven_with_a_new_budget_and_the_history_says_so(
     told = [(event.event, event.reason) for event in ended.events if event.event in ("dead", "redrive")]
     assert times == sorted(times)
     assert told == [("dead", "exhausted"), ("redrive", None)]
-    assert ended.judgement.account.counts["done"] == 1
+    assert ended.judgement.reconciliation.counts["done"] == 1
     assert (broken(ended.judgement), unsure(ended.judgement)) == ({}, {})

@@ -10,7 +10,10 @@ from scenarios.judging.judge import judge
 from scenarios.judging.policy import policy_from
 from scenarios.record.history import History, Recorded, event_from
 
-CASES = json.loads((Path(__file__).parent.parent / "cases" / "task-histories.json").read_text())
+PLACE = Path(__file__).parent.parent / "cases"
+CASES = [
+    case for name in ("task-histories.json", "public-histories.json") for case in json.loads((PLACE / name).read_text())
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])

@@ -14,7 +14,7 @@ from scenarios.record.run_facts import RunFacts
 from scenarios.stored import reading
 from scenarios.stored.rundir import RUN_FILE, VERDICTS_FILE, RunDirectory
 from tasklab.command_line import app
-from tests.anomalies import X, effect_twice, planted, two_holders
+from tests.anomalies import X, effect_twice, planted, repeat_under_a_valid_lease, two_holders
 from tests.history_strategies import Draft, Life, live
 
 CASES = Path(__file__).parent.parent / "cases"
@@ -52,7 +52,7 @@ def test_a_run_is_judged_by_its_claims_and_its_verdicts_are_written_again(tmp_pa
     assert (result.exit_code, json.loads(result.stdout)) == (0, written)
     assert set(written) == {
         *("verdicts", "not_claimed", "account", "duplicates", "bounds", "journeys", "left_out"),
-        *("problems", "malformed", "exit_code"),
+        *("problems", "malformed", "warnings", "exit_code"),
     }
     assert set(written["verdicts"]) == {"no_lost_task", "effect_at_most_once"}
     assert set(written["not_claimed"]) == {guarantee.value for guarantee in Guarantee} - set(written["verdicts"])
@@ -76,7 +76,7 @@ def test_a_run_in_which_the_lab_failed_is_unknown(facts: dict, tmp_path: Path) -
 
 
 def test_claims_and_policy_of_the_command_line_go_before_those_of_the_run(tmp_path: Path) -> None:
-    run = a_run(tmp_path / "run", planted(a_draft(), effect_twice, 5)[0])
+    run = a_run(tmp_path / "run", planted(a_draft(), repeat_under_a_valid_lease, 5)[0])
     policy = tmp_path / "policy.json"
     policy.write_text('{"attempts_max": 1}')
 
@@ -274,11 +274,11 @@ def test_statuses_of_tasks_that_were_only_counted_are_not_called_linearizable(
     run = a_run(tmp_path / "run", draft)
 
     assert check(run, "--model", "status").exit_code == 0
-    monkeypatch.setattr(reading, "SIEVE_BYTES_MIN", 0)
-    sieved = check(run, "--model", "status")
+    monkeypatch.setattr(reading, "LARGE_BYTES_MIN", 0)
+    prefiltered = check(run, "--model", "status")
 
-    assert sieved.exit_code == 3
-    assert "only counted" in sieved.stdout
+    assert prefiltered.exit_code == 3
+    assert "only counted" in prefiltered.stdout
 
 
 def test_a_long_journey_says_in_text_and_json_how_much_it_lacks(tmp_path: Path) -> None:

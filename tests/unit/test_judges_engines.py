@@ -1,4 +1,4 @@
-"""Two engines, one meaning: a sieved history gets the judgement that the whole one gets, to the last figure."""
+"""Two engines, one meaning: a prefiltered history gets the judgement that the whole one gets, to the last figure."""
 
 import tempfile
 from collections import defaultdict
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import judge
 from scenarios.record.events import Event
-from scenarios.stored.large.prefilter import sieve
+from scenarios.stored.large.prefilter import prefilter
 from scenarios.stored.reading import read_files
 from tests.anomalies import AUDITED_KINDS, KINDS, planted
 from tests.examples import examples
@@ -78,8 +78,10 @@ def _assert_engines_agree(draft: Draft, events: list[Event]) -> None:
         files = write_by_actor(events, Path(directory))
 
         whole = judge(read_files(files), claims=Guarantee, policy=draft.policy)
-        sieved = sieve(files, draft.policy, parts_min=3)
-        parts = judge(sieved.recorded, claims=Guarantee, policy=draft.policy, ordinary=sieved.ordinary)
+        prefiltered = prefilter(files, draft.policy, parts_min=3)
+        parts = judge(
+            prefiltered.recorded, claims=Guarantee, policy=draft.policy, unremarkable=prefiltered.unremarkable
+        )
 
     assert parts.to_json() == whole.to_json()
 
@@ -93,7 +95,7 @@ def test_tasks_that_ran_once_and_succeeded_are_counted_and_not_looked_at(tmp_pat
     live(draft, "resubmitted", Life("done", (), extras | {"key"}, 40))
     files = write_by_actor(draft.all_events(), tmp_path)
 
-    sieved = sieve(files, draft.policy)
+    prefiltered = prefilter(files, draft.policy)
 
-    assert sieved.ordinary.tasks == 20
-    assert sorted(sieved.recorded.history.tasks) == ["resubmitted", "resubmitted-again", "retried"]
+    assert prefiltered.unremarkable.tasks == 20
+    assert sorted(prefiltered.recorded.history.tasks) == ["resubmitted", "resubmitted-again", "retried"]

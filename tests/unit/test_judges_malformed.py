@@ -14,7 +14,7 @@ from scenarios.judging.verdict import Ruling
 from scenarios.record.history import Recorded
 from scenarios.stored import reading
 from scenarios.stored.judge import judge_path
-from scenarios.stored.large.prefilter import sieve
+from scenarios.stored.large.prefilter import prefilter
 from scenarios.stored.reading import read_files, read_foreign
 from tests.history_strategies import Draft, Life, live
 
@@ -77,7 +77,7 @@ def test_a_line_that_is_no_event_is_named_by_file_and_line_by_both_engines(
     file = tmp_path / "history.w.jsonl"
     file.write_bytes(GOOD + line + b'{"t_ns":7,"actor":"v","event":"crash"}\n')
 
-    for recorded in (read_files([file]), sieve([file], NO_POLICY, parts_min=2).recorded):
+    for recorded in (read_files([file]), prefilter([file], NO_POLICY, parts_min=2).recorded):
         assert [(one.file, one.line) for one in recorded.malformed] == [("history.w.jsonl", 2)]
         assert why.lower() in recorded.malformed[0].why.lower()
         assert_unknown_throughout(recorded)
@@ -112,7 +112,7 @@ def test_a_torn_last_line_is_counted_and_passed_over_by_both_engines(tmp_path: P
     file = tmp_path / "history.w.jsonl"
     file.write_bytes(b"".join(good_lines()) + b'{"t_ns":6,"actor":"w","ev')
 
-    for recorded in (read_files([file]), sieve([file], NO_POLICY).recorded):
+    for recorded in (read_files([file]), prefilter([file], NO_POLICY).recorded):
         assert (recorded.torn, recorded.malformed) == (1, ())
         assert judge(recorded, claims=[Guarantee.NO_LOST_TASK], policy=NO_POLICY).exit_code in (0, 3)
 
@@ -129,7 +129,7 @@ def test_a_second_account_is_malformed_for_both_engines(tmp_path: Path) -> None:
     file = tmp_path / "history.lab.jsonl"
     file.write_bytes(GOOD + final + final)
 
-    for recorded in (read_files([file]), sieve([file], NO_POLICY, parts_min=3).recorded):
+    for recorded in (read_files([file]), prefilter([file], NO_POLICY, parts_min=3).recorded):
         assert [str(one) for one in recorded.malformed] == [
             "history.lab.jsonl:3: a second final: a history has one account"
         ]
@@ -147,7 +147,7 @@ def test_rows_of_different_tasks_need_no_order_and_those_of_one_task_do(tmp_path
     )
     back.write_bytes(row(5, "a", None, "ACCEPTED") + row(4, "a", "ACCEPTED", "RUNNING"))
 
-    for read in (lambda file: read_files([file]), lambda file: sieve([file], NO_POLICY, parts_min=2).recorded):
+    for read in (lambda file: read_files([file]), lambda file: prefilter([file], NO_POLICY, parts_min=2).recorded):
         assert read(apart).malformed == ()
         assert len(read(apart).history.tasks["b"].states) == 2
         assert [one.line for one in read(back).malformed] == [2]
@@ -194,15 +194,15 @@ def test_a_packed_history_reads_like_a_plain_one(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(b"".join(lines)))
 
     assert read_files([packed]).history.events == read_files([plain]).history.events
-    assert sieve([packed], NO_POLICY).ordinary.tasks == 1
-    assert sieve([packed.rename(tmp_path / "packed.jsonl")], NO_POLICY).ordinary.tasks == 1
+    assert prefilter([packed], NO_POLICY).unremarkable.tasks == 1
+    assert prefilter([packed.rename(tmp_path / "packed.jsonl")], NO_POLICY).unremarkable.tasks == 1
 
 
-@pytest.mark.parametrize("sieve_bytes_min", [0, 10**9], ids=["sieved", "whole"])
+@pytest.mark.parametrize("large_bytes_min", [0, 10**9], ids=["prefiltered", "whole"])
 def test_a_damaged_packed_history_is_malformed(
-    sieve_bytes_min: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    large_bytes_min: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "SIEVE_BYTES_MIN", sieve_bytes_min)
+    monkeypatch.setattr(reading, "LARGE_BYTES_MIN", large_bytes_min)
     file = tmp_path / "damaged.jsonl.gz"
     file.write_bytes(gzip.compress(b"".join(good_lines()))[:-40])
 

@@ -38,7 +38,7 @@ def test_a_lock_has_a_single_holder_if_and_only_if_it_is_a_linearizable_mutex(se
 
     answer = linearizable(calls(seen), model)
 
-    assert (answer.ruling is Ruling.BROKEN) == bool(single_holder.check(seen, NO_POLICY).breaches)
+    assert (answer.ruling is Ruling.BROKEN) == bool(single_holder.check(seen, NO_POLICY).violations)
 
 
 ROWS = """

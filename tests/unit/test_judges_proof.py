@@ -21,7 +21,7 @@ def test_a_legal_history_holds_every_promise(draft: Draft) -> None:
     judgement = judge(draft.recorded(), claims=Guarantee, policy=draft.policy)
 
     assert {verdict.guarantee: verdict.reason for verdict in judgement.verdicts if verdict.ruling != Ruling.HELD} == {}
-    assert judgement.account.balanced
+    assert judgement.reconciliation.balanced
     assert judgement.exit_code == 0
 
 

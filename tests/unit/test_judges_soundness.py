@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from scenarios.judging.assumptions import doubts_of_history, doubts_of_run
+from scenarios.judging.assumptions import violated_assumptions, violated_assumptions_of_run
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import judge
 from scenarios.judging.policy import NO_POLICY
@@ -58,7 +58,7 @@ CRASHED_TWICE = """
 def test_a_sound_record_raises_no_doubt() -> None:
     seen = history(SOUND, steps_of(HEALED), CRASHED_TWICE)
 
-    assert doubts_of_run(facts(strikes=[HEALED], died={"worker-1": 1}), seen, {}) == []
+    assert violated_assumptions_of_run(facts(strikes=[HEALED], died={"worker-1": 1}), seen, {}) == []
 
 
 @pytest.mark.parametrize(
@@ -72,21 +72,21 @@ def test_a_sound_record_raises_no_doubt() -> None:
     ],
 )
 def test_what_nobody_asked_for_and_nothing_shows_is_doubted(lines: list[str], doubt: str) -> None:
-    assert doubts_of_history(history(*lines)) == [doubt]
+    assert violated_assumptions(history(*lines)) == [doubt]
 
 
 def test_what_was_asked_for_is_not_doubted() -> None:
     cancelled = history(SUBMITTED, "1.5 client cancel.invoke a", "9 lab final cancelled=a")
     expired = history("1 client submit.invoke a deadline_s=1.2", "1.1 client submit.ok a", "9 lab final expired=a")
 
-    assert doubts_of_history(cancelled) == []
-    assert doubts_of_history(expired) == []
+    assert violated_assumptions(cancelled) == []
+    assert violated_assumptions(expired) == []
 
 
 def test_many_tasks_are_one_doubt() -> None:
     submitted = [f"1 client submit.{answer} t{n}" for n in range(5) for answer in ("invoke", "ok")]
 
-    (doubt,) = doubts_of_history(history(*submitted, "9 lab final cancelled=t0,t1,t2,t3,t4"))
+    (doubt,) = violated_assumptions(history(*submitted, "9 lab final cancelled=t0,t1,t2,t3,t4"))
 
     assert doubt == "t0, t1, t2 (and 2 more): listed as cancelled, and nobody cancelled it"
 
@@ -103,13 +103,16 @@ def test_many_tasks_are_one_doubt() -> None:
     ],
 )
 def test_a_strike_that_proves_nothing_is_doubted(struck: FaultRecord, doubt: str) -> None:
-    assert doubts_of_run(facts(strikes=[struck]), history(SOUND, steps_of(struck)), {}) == [doubt]
+    assert violated_assumptions_of_run(facts(strikes=[struck]), history(SOUND, steps_of(struck)), {}) == [doubt]
 
 
 def test_a_drawn_fault_that_comes_late_or_never_says_nothing_of_the_others() -> None:
     late = strike(begun_ns=1, bit_ns=3 * NS_PER_S, healed_ns=4 * NS_PER_S)
 
-    assert doubts_of_run(facts(strikes=[late], faults_may_miss=True), history(SOUND, steps_of(late)), {}) == []
+    assert (
+        violated_assumptions_of_run(facts(strikes=[late], faults_may_miss=True), history(SOUND, steps_of(late)), {})
+        == []
+    )
 
 
 WORKER = changed(HEALED, roles=("worker",))
@@ -121,7 +124,7 @@ def test_a_struck_worker_that_was_never_seen_at_work_is_doubted(fault: str) -> N
     struck = changed(WORKER, fault=fault)
     seen = history(SOUND, steps_of(struck), "2.15 worker-1 crash", "2.15 worker-1 restart")
 
-    doubts = doubts_of_run(
+    doubts = violated_assumptions_of_run(
         facts(strikes=[struck]), seen, {"history.worker-10.7.jsonl": 9, "history.worker-1.8.jsonl": 0}
     )
 
@@ -132,7 +135,7 @@ def test_a_struck_worker_that_was_never_seen_at_work_is_doubted(fault: str) -> N
     ("struck", "lines", "sizes"),
     [
         pytest.param(WORKER, ["2 worker-1 attempt.start a attempt=1"], {}, id="seen"),
-        pytest.param(WORKER, [], {"history.worker-1.77.jsonl": 9}, id="seen in what was sieved out"),
+        pytest.param(WORKER, [], {"history.worker-1.77.jsonl": 9}, id="seen in what was prefiltered out"),
         pytest.param(changed(WORKER, roles=("api", "relay")), [], {}, id="runs no handlers"),
         pytest.param(changed(WORKER, fault="network_degraded"), [], {}, id="struck at its link"),
     ],
@@ -142,15 +145,17 @@ def test_a_struck_process_that_was_seen_or_need_not_be_is_not_doubted(
 ) -> None:
     seen = history(SOUND, *lines, steps_of(struck))
 
-    assert doubts_of_run(facts(strikes=[struck]), seen, sizes) == []
+    assert violated_assumptions_of_run(facts(strikes=[struck]), seen, sizes) == []
 
 
 def test_faults_of_which_run_and_history_say_different_things_are_doubted() -> None:
     bitten, lifted = changed(HEALED, ended_ns=None, healed_ns=None), changed(HEALED, healed_ns=None)
 
-    unhealed = doubts_of_run(facts(strikes=[HEALED]), history(SOUND, steps_of(lifted)), {})
-    unknown = doubts_of_run(facts(), history(SOUND, steps_of(bitten)), {})
-    other = doubts_of_run(facts(strikes=[HEALED]), history(SOUND, steps_of(changed(HEALED, fault="x"))), {})
+    unhealed = violated_assumptions_of_run(facts(strikes=[HEALED]), history(SOUND, steps_of(lifted)), {})
+    unknown = violated_assumptions_of_run(facts(), history(SOUND, steps_of(bitten)), {})
+    other = violated_assumptions_of_run(
+        facts(strikes=[HEALED]), history(SOUND, steps_of(changed(HEALED, fault="x"))), {}
+    )
 
     assert unhealed == ["fault process_killed on worker-1 healed 1 times in run.json, 0 times in the history"]
     assert unknown == [
@@ -172,7 +177,7 @@ def test_faults_of_which_run_and_history_say_different_things_are_doubted() -> N
 def test_a_crash_that_the_lab_did_not_see_is_doubted(died: dict[str, int] | None, doubts: list[str]) -> None:
     seen = history(SOUND, steps_of(HEALED), CRASHED_TWICE)
 
-    assert doubts_of_run(facts(strikes=[HEALED], died=died), seen, {}) == doubts
+    assert violated_assumptions_of_run(facts(strikes=[HEALED], died=died), seen, {}) == doubts
 
 
 def test_the_crash_of_a_fault_of_any_name_is_one_that_the_lab_saw() -> None:
@@ -186,8 +191,8 @@ def test_with_a_doubt_nothing_is_held_and_what_is_proven_is_broken() -> None:
     twice = history(SOUND, "3 outside effect a attempt=1")
 
     held = judge(recorded(SOUND), claims=CLAIMS, policy=NO_POLICY)
-    doubted = judge(recorded(SOUND), claims=CLAIMS, policy=NO_POLICY, doubts=["something"])
-    broken = judge(Recorded(twice), claims=CLAIMS, policy=NO_POLICY, doubts=["something"])
+    doubted = judge(recorded(SOUND), claims=CLAIMS, policy=NO_POLICY, violated=["something"])
+    broken = judge(Recorded(twice), claims=CLAIMS, policy=NO_POLICY, violated=["something"])
 
     assert (held.exit_code, doubted.exit_code, broken.exit_code) == (EXIT_HELD, EXIT_UNKNOWN, EXIT_BROKEN)
     assert {verdict.ruling for verdict in doubted.verdicts} == {Ruling.UNKNOWN}

@@ -2,7 +2,7 @@
 
 from reports.journeys import JOURNEYS_MAX, JourneyRow, JourneyTable, journeys_of
 from reports.timeline import RunTimeline
-from scenarios.judging.journey import Step
+from scenarios.judging.journey import JourneyStep
 from scenarios.judging.judgement_record import AccountRecord, JudgementRecord, VerdictRecord
 from scenarios.judging.verdict import Ruling
 from scenarios.record.history import NS_PER_S
@@ -22,8 +22,8 @@ KILL = FaultRecord(
 STORMY = RunTimeline(end_ns=20 * NS_PER_S, phases=(), faults=(("A", KILL),))
 
 
-def step(at_s: float, lane: str, text: str, event: str = "state") -> Step:
-    return Step(t_ns=round(at_s * NS_PER_S), actor=f"{lane}-1", lane=lane, event=event, text=text)
+def step(at_s: float, lane: str, text: str, event: str = "state") -> JourneyStep:
+    return JourneyStep(t_ns=round(at_s * NS_PER_S), actor=f"{lane}-1", lane=lane, event=event, text=text)
 
 
 def broken(**witnesses: tuple[str, ...]) -> dict[str, VerdictRecord]:

@@ -1,123 +1,167 @@
-"""Dead if and only if the attempts are used up or the error is one that no retry heals (rule 8). Three ways to break it.
+"""Dead if and only if the attempts are used up or the error is one that no retry heals (rules 8 and 20). Four ways to break it.
 
-Early: dead with reason `exhausted` and fewer than `attempts_max` attempts. Missing: the last of `attempts_max` failed attempts, or
-a permanent error, without `dead`, or a final listing as failed, after it. Both at once: dead and done. A redrive gives a new
-budget. What an attempt comes to decides nothing for a task that ended otherwise, where another had already replaced it, or its worker
-may never have been able to report it: its lease had run out, or it died, stood still or was cut off before the next attempt.
+Early: buried with attempts left and no permanent failure, whether a dead letter says so or the final list alone; or without any
+attempt, for another reason than `permanent` or `poison`. Missing: the last of `attempts_max` failed attempts, or a permanent error,
+without `dead`, or a final listing as failed, after it. Both at once: dead and done. Not one letter for each move to DEAD, where the
+system tells its dead letters. A redrive gives a new budget. What an attempt comes to decides nothing for a task that ended otherwise,
+where another had already replaced it, or its worker may never have been able to report it: its lease had run out, or it died, stood
+still or was cut off before the next attempt.
 """
 
-from scenarios.judging.causes import cuts_worker_off, first_crash_ns, lease_ran_out
+from scenarios.judging.causes import cuts_worker_off, first_crash_ns, is_done, lease_ran_out, reports_too_late
+from scenarios.judging.checkers.poison_bounded import attempts_seen, round_of
 from scenarios.judging.policy import Policy
-from scenarios.judging.reconciliation import Listing, is_done, listing
-from scenarios.judging.verdict import Breach, Findings, Proof
-from scenarios.record.history import Attempt, History, Timeline
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import AttemptRecord, Event, History, TaskTimeline
+
+_NEEDS_NO_ATTEMPT = frozenset({"permanent", "poison"})
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks given up too early, not at all, or although they had succeeded."""
-    lists = listing(history)
-    breaches: list[Breach] = []
+    """Tasks given up too early, not at all, twice, or although they had succeeded."""
+    lists = history.lists
+    tells_letters = any(timeline.deads for timeline in history.tasks.values())
+    violations: list[Violation] = []
     exercised = 0
     undecided = ""
     for timeline in history.tasks.values():
         failures = [attempt for attempt in timeline.attempts if attempt.outcome == "fail"]
-        is_dead = bool(timeline.deads) or timeline.task in lists.dead
+        is_dead = (
+            bool(timeline.deads) or timeline.task in lists.dead or (tells_letters and _moves_to(timeline, "DEAD") > 0)
+        )
         if not failures and not is_dead and not timeline.failures_without_start:
             continue
         used_up = policy.attempts_max is not None and len(failures) >= policy.attempts_max
         exercised += is_dead or used_up or any(failure.error == "permanent" for failure in failures)
-        found = [*_both(history, timeline, lists), *_early(timeline, policy)]
-        breaches.extend(
-            found or _missing(history, timeline, failures, lists, policy, done=is_done(history, timeline, lists))
-        )
+        found = [
+            *_both(history, timeline, policy),
+            *_early(timeline, policy),
+            *_early_by_the_list(history, timeline, policy),
+        ]
+        found = found or (_letters(timeline) if tells_letters else [])
+        violations.extend(found or _missing(history, timeline, failures, policy))
         if policy.attempts_max is None and any(dead.reason == "exhausted" for dead in timeline.deads):
             undecided = "a task is dead as exhausted, and the policy states no attempts_max"
     for task in sorted(lists.done & lists.dead - history.tasks.keys()):
-        breaches.append(Breach(task, Proof.END, "listed both as dead and as done"))
-    figures = {"dead": sum(len(timeline.deads) for timeline in history.tasks.values()), "wrong": len(breaches)}
-    return Findings(tuple(breaches), exercised=exercised, undecided=undecided, figures=figures)
+        violations.append(Violation(task, Proof.END, "listed both as dead and as done"))
+    figures = {"dead": sum(len(timeline.deads) for timeline in history.tasks.values()), "wrong": len(violations)}
+    return Findings(tuple(violations), exercised=exercised, undecided=undecided, figures=figures)
 
 
-def _both(history: History, timeline: Timeline, lists: Listing) -> list[Breach]:
+def _moves_to(timeline: TaskTimeline, state: str) -> int:
+    return sum(row.to == state for row in timeline.states)
+
+
+def _letters(timeline: TaskTimeline) -> list[Violation]:
+    """One dead letter for each move to DEAD, where the audit trail shows the moves; a move to FAILED may have one."""
+    dead, failed, letters = _moves_to(timeline, "DEAD"), _moves_to(timeline, "FAILED"), len(timeline.deads)
+    most = dead + failed or 1 + len(timeline.redrives_ns)
+    if not timeline.states or dead <= letters <= most:
+        return []
+    what = f"{letters} dead letters for {dead} moves to DEAD"
+    return [Violation(timeline.task, Proof.RECORD if letters > most else Proof.END, what)]
+
+
+def _both(history: History, timeline: TaskTimeline, policy: Policy) -> list[Violation]:
+    lists = history.lists
     last_round = len(timeline.redrives_ns)
-    succeeded = [attempt for attempt in timeline.attempts if attempt.outcome == "ok"]
-    rounds_ok = {attempt.round for attempt in succeeded if not _decides_nothing(history, timeline, attempt)}
-    if timeline.succeeded and not succeeded:
+    successes = [attempt for attempt in timeline.attempts if attempt.outcome == "ok"]
+    deciding = [attempt for attempt in successes if not _decides_nothing(history, timeline, attempt, policy)]
+    rounds_ok = {attempt.round for attempt in deciding}
+    if timeline.succeeded and not successes:
         rounds_ok = {last_round}
-    rounds_dead = {_round_of(timeline, dead.t_ns) for dead in timeline.deads}
+    rounds_dead = {round_of(timeline, dead.t_ns) for dead in timeline.deads}
     if rounds_ok & rounds_dead:
-        return [Breach(timeline.task, Proof.EVENTS, "dead, and yet an attempt of it succeeded")]
+        return [Violation(timeline.task, Proof.EVENTS, "dead, and yet an attempt of it succeeded")]
     listed_dead = timeline.task in lists.dead
     done_now = (
         last_round in rounds_ok
         or timeline.task in lists.done
-        or (not history.records_ends and is_done(history, timeline, lists))
+        or (not history.records_ends and is_done(history, timeline, policy))
     )
     if (listed_dead and done_now) or (last_round in rounds_dead and timeline.task in lists.done):
-        return [Breach(timeline.task, Proof.END, "both dead and done at the end")]
+        return [Violation(timeline.task, Proof.END, "both dead and done at the end")]
     return []
 
 
-def _early(timeline: Timeline, policy: Policy) -> list[Breach]:
-    if policy.attempts_max is None:
-        return []
+def _early(timeline: TaskTimeline, policy: Policy) -> list[Violation]:
+    """A dead letter that came with attempts left."""
     for dead in timeline.deads:
-        if dead.reason != "exhausted":
-            continue
-        attempts = _attempts_seen(timeline, _round_of(timeline, dead.t_ns))
+        attempts = attempts_seen(timeline, round_of(timeline, dead.t_ns))
         if attempts == 0:
             assert dead.attempts is not None
             attempts = dead.attempts
-        if attempts < policy.attempts_max:
+        if attempts == 0 and dead.reason not in _NEEDS_NO_ATTEMPT:
+            return [Violation(timeline.task, Proof.RECORD, f"dead as {dead.reason} without any attempt")]
+        if policy.attempts_max is not None and dead.reason == "exhausted" and attempts < policy.attempts_max:
             what = f"dead as exhausted after {attempts} of {policy.attempts_max} attempts"
-            return [Breach(timeline.task, Proof.RECORD, what)]
+            return [Violation(timeline.task, Proof.RECORD, what)]
     return []
 
 
-def _attempts_seen(timeline: Timeline, number: int) -> int:
-    """Attempts of one round, by whatever shows most: starts of the handler, or rows that say RUNNING (a worker may die between)."""
-    starts = sum(attempt.round == number for attempt in timeline.attempts)
-    claims = sum(
-        row.to == "RUNNING" and row.from_ != "WAITING_TOOL" and _round_of(timeline, row.t_ns) == number
-        for row in timeline.states
-    )
-    return max(starts, claims)
+def _early_by_the_list(history: History, timeline: TaskTimeline, policy: Policy) -> list[Violation]:
+    """Listed as dead, and neither a dead letter, nor a permanent failure, nor used-up attempts show why."""
+    last_round = len(timeline.redrives_ns)
+    if timeline.task not in history.lists.dead or not timeline.is_submitted:
+        return []
+    if any(round_of(timeline, dead.t_ns) == last_round for dead in timeline.deads):
+        return []
+    failures: list[AttemptRecord | Event] = [one for one in timeline.attempts if one.round == last_round]
+    failures += timeline.failures_without_start
+    if any(failure.error == "permanent" for failure in failures):
+        return []
+    attempts = max(attempts_seen(timeline, last_round), len(timeline.failures_without_start))
+    needed = 1 if policy.attempts_max is None else policy.attempts_max
+    if attempts >= needed:
+        return []
+    what = "without any attempt" if attempts == 0 else f"after {attempts} of {needed} attempts"
+    return [Violation(timeline.task, Proof.END, f"listed as dead {what}, and no dead letter says why")]
 
 
 def _missing(
-    history: History, timeline: Timeline, failures: list[Attempt], lists: Listing, policy: Policy, *, done: bool
-) -> list[Breach]:
+    history: History, timeline: TaskTimeline, failures: list[AttemptRecord], policy: Policy
+) -> list[Violation]:
+    lists = history.lists
     if timeline.task in lists.dead or timeline.task in lists.cancelled or timeline.task in lists.expired:
         return []
+    done = is_done(history, timeline, policy)
+    succeeded_ns: dict[int, int] = {}
+    for attempt in timeline.attempts:
+        if attempt.outcome == "ok" and attempt.ended_ns is not None:
+            succeeded_ns[attempt.round] = min(attempt.ended_ns, succeeded_ns.get(attempt.round, attempt.ended_ns))
     by_round: dict[int, int] = {}
     for failure in failures:
-        if done and _decides_nothing(history, timeline, failure):
+        assert failure.ended_ns is not None
+        if failure.ended_ns > succeeded_ns.get(failure.round, failure.ended_ns):
+            continue  # it had succeeded before: what a repeat of it reports needs no dead letter
+        if done and _decides_nothing(history, timeline, failure, policy):
             continue
         count = by_round[failure.round] = by_round.get(failure.round, 0) + 1
         is_last = failure.error == "permanent" or (policy.attempts_max is not None and count == policy.attempts_max)
         if is_last and not _given_up(timeline, failure):
             why = "a permanent error" if failure.error == "permanent" else f"{count} failed attempts"
-            return [Breach(timeline.task, Proof.END, f"{why} and no dead letter")]
+            return [Violation(timeline.task, Proof.END, f"{why} and no dead letter")]
     return []
 
 
-def _given_up(timeline: Timeline, failure: Attempt) -> bool:
-    if any(_round_of(timeline, dead.t_ns) == failure.round for dead in timeline.deads):
+def _given_up(timeline: TaskTimeline, failure: AttemptRecord) -> bool:
+    if any(round_of(timeline, dead.t_ns) == failure.round for dead in timeline.deads):
         return True
-    return any(row.to == "FAILED" and _round_of(timeline, row.t_ns) == failure.round for row in timeline.states)
+    return any(row.to == "FAILED" and round_of(timeline, row.t_ns) == failure.round for row in timeline.states)
 
 
-def _was_replaced(timeline: Timeline, attempt: Attempt) -> bool:
+def _was_replaced(timeline: TaskTimeline, attempt: AttemptRecord) -> bool:
     assert attempt.ended_ns is not None
     return any(attempt.started_ns < other.started_ns <= attempt.ended_ns for other in timeline.attempts)
 
 
-def _decides_nothing(history: History, timeline: Timeline, attempt: Attempt) -> bool:
+def _decides_nothing(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
     """Whether the task may have gone on without what this attempt came to.
 
-    Another had already replaced it; or its worker lost its lease, died, stood still or was cut off before the next attempt began.
+    Another had already replaced it; or its worker lost its lease, died, stood still or was cut off before the next attempt began, or
+    before the task was buried.
     """
-    if _was_replaced(timeline, attempt):
+    if _was_replaced(timeline, attempt) or reports_too_late(history, timeline, attempt, policy):
         return True
     assert attempt.ended_ns is not None
     ended_ns = attempt.ended_ns
@@ -131,9 +175,3 @@ def _decides_nothing(history: History, timeline: Timeline, attempt: Attempt) -> 
         span.overlaps(ended_ns, next_ns) and (span.target == attempt.actor or cuts_worker_off(span))
         for span in history.faults
     )
-
-
-def _round_of(timeline: Timeline, instant: int | None) -> int:
-    """How many redrives came before this instant."""
-    assert instant is not None
-    return sum(redriven < instant for redriven in timeline.redrives_ns)

@@ -1,57 +1,37 @@
-"""The first start no later than `due_s` + `tolerance_s`; a fault in between excuses it until healed + `budget_s` (rule 16).
+"""The first start no later than `due_s` + `tolerance_s` (rules 16 and 18). Never is later than any bound.
 
-A task whose time had come by the end of a drained run, and that is lost or stuck without ever having started, is late, too.
+A fault, or a pause of the task, in between excuses it until that was over and `budget_s` passed. What was cancelled, expired or dead
+before the bound is not late.
 """
 
+from scenarios.judging.checkers.starts_in_time import late_start
+from scenarios.judging.excuses import Excuses
 from scenarios.judging.policy import Policy
-from scenarios.judging.reconciliation import account_of
-from scenarios.judging.verdict import Breach, Findings, Proof
-from scenarios.record.history import NS_PER_S, History, Timeline
+from scenarios.judging.verdict import Findings, Violation
+from scenarios.record.history import NS_PER_S, History, ns_of
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Scheduled tasks that started much after their time."""
-    breaches = []
-    never_started: list[tuple[Timeline, int]] = []
+    """Scheduled tasks that started much after their time, or never."""
+    tolerance_ns = ns_of(policy.tolerance_s or 0.0)
+    excuses: Excuses | None = None
+    violations: list[Violation] = []
     exercised = 0
     latest_late_s = 0.0
     for timeline in history.tasks.values():
         due_s = timeline.due_s
         if due_s is None:
             continue
+        excuses = excuses or Excuses(history, policy)
         exercised += 1
-        due_ns = round(due_s[1] * NS_PER_S)
+        due_ns = ns_of(due_s[1])
         if timeline.attempts:
-            started_ns = timeline.attempts[0].started_ns
-            latest_late_s = max(latest_late_s, (started_ns - due_ns) / NS_PER_S)
-            if started_ns > _latest_ns(history, policy, due_ns, started_ns):
-                what = f"started {(started_ns - due_ns) / NS_PER_S:.3g} s after its time"
-                breaches.append(Breach(timeline.task, Proof.EVENTS, what))
-        else:
-            never_started.append((timeline, due_ns))
-    breaches.extend(_never_came(history, policy, never_started))
+            latest_late_s = max(latest_late_s, (timeline.attempts[0].started_ns - due_ns) / NS_PER_S)
+        found = late_start(history, excuses, timeline, due_ns, tolerance_ns, "its time")
+        if found is not None:
+            violations.append(found)
     return Findings(
-        tuple(breaches),
+        tuple(violations),
         exercised=exercised,
-        figures={"scheduled": exercised, "late": len(breaches), "latest_s": latest_late_s},
+        figures={"scheduled": exercised, "late": len(violations), "latest_s": latest_late_s},
     )
-
-
-def _latest_ns(history: History, policy: Policy, due_ns: int, until_ns: int) -> int:
-    latest_ns = due_ns + round((policy.tolerance_s or 0.0) * NS_PER_S)
-    budget_ns = round((policy.budget_s or 0.0) * NS_PER_S)
-    excused = [span.healed_ns + budget_ns for span in history.faults if span.overlaps(due_ns, until_ns)]
-    return max([latest_ns, *excused])
-
-
-def _never_came(history: History, policy: Policy, never_started: list[tuple[Timeline, int]]) -> list[Breach]:
-    final = history.final
-    if final is None or not never_started:
-        return []
-    account = account_of(history, policy)
-    unfinished = {*account.lost, *account.stuck}
-    return [
-        Breach(timeline.task, Proof.END, "its time came, and it never started")
-        for timeline, due_ns in never_started
-        if timeline.task in unfinished and final.t_ns > _latest_ns(history, policy, due_ns, final.t_ns)
-    ]

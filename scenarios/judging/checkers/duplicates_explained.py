@@ -1,32 +1,28 @@
-"""Every repeated attempt needs a cause in the history; a task with a repeat that has none is a witness (rule 6).
+"""Every repeated attempt needs a cause in the history; a task with a repeat that has none is a witness (rules 6, 23 and 27).
 
 Attempt n + 1 is explained when attempt n failed, its actor crashed before attempt n ended or, after that, before its ack is known to
-have arrived (docs/adr/0003), its ack is `info` or never came to `ok` while a fault on broker, network or database overlapped the time from
-its start to the next start, its lease ran out before (or that under which n + 1 started late), or a `redrive` came between.
+have arrived (docs/adr/0003), its ack is `info` or never came to `ok` while a fault on broker, network or database overlapped the time
+from its start to `policy.ack_s` after its end, its lease (on the task, its order key or its scope) ran out before and before its ack
+arrived (or that under which n + 1 started late), its worker was seen to stand still, or a `redrive` came between.
 """
 
 from collections import Counter
 
-from scenarios.judging.causes import Cause, cause_of, repeats
+from scenarios.judging.causes import Cause, repeats_of
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks that were started again for no reason."""
     counts: Counter[str] = Counter()
-    breaches = []
-    for former, latter in repeats(history):
-        cause = cause_of(history, former, latter)
-        counts[cause.value] += 1
-        if cause is Cause.UNEXPLAINED:
-            what = (
-                f"started again by {latter.actor} {_seconds(latter.started_ns - former.started_ns)} later for no reason"
-            )
-            breaches.append(Breach(former.task, Proof.RECORD, what))
-    return Findings(tuple(breaches), exercised=counts.total(), figures={"repeats": counts.total(), **counts})
-
-
-def _seconds(duration_ns: int) -> str:
-    return f"{duration_ns / 1e9:.3g} s"
+    violations = []
+    for task, repeats in repeats_of(history, policy).items():
+        for repeat in repeats:
+            counts[repeat.cause.value] += 1
+            if repeat.cause is Cause.UNEXPLAINED:
+                later_s = (repeat.latter.started_ns - repeat.former.started_ns) / 1e9
+                what = f"started again by {repeat.latter.actor} {later_s:.3g} s later for no reason"
+                violations.append(Violation(task, Proof.RECORD, what))
+    return Findings(tuple(violations), exercised=counts.total(), figures={"repeats": counts.total(), **counts})

@@ -1,27 +1,27 @@
 """Two accepted effects of one step of one task are one too many (rule 5, its weaker half)."""
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
-from scenarios.record.history import History, Timeline
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks that had an effect twice."""
     with_effects = [timeline for timeline in history.tasks.values() if timeline.effects]
-    breaches = tuple(breach for timeline in with_effects for breach in doubled(timeline))
+    violations = tuple(violation for timeline in with_effects for violation in doubled(timeline))
     return Findings(
-        breaches,
+        violations,
         exercised=len(with_effects),
-        figures={"tasks_with_effects": len(with_effects), "doubled": len(breaches)},
+        figures={"tasks_with_effects": len(with_effects), "doubled": len(violations)},
     )
 
 
-def doubled(timeline: Timeline) -> list[Breach]:
-    """The breach of a task with two accepted effects of one step, if it is one."""
+def doubled(timeline: TaskTimeline) -> list[Violation]:
+    """The violation of a task with two accepted effects of one step, if it is one."""
     effects = timeline.effects
     if len(effects) < 2:
         return []
-    steps = {str(event.step) for event in effects}  # 1 and "1" are one step, whoever wrote it
+    steps = {str(event.step) for event in effects}  # 1 and "1" are one step
     if len(steps) == len(effects):
         return []
-    return [Breach(timeline.task, Proof.EVENTS, f"{len(effects)} accepted effects for {len(steps)} step(s)")]
+    return [Violation(timeline.task, Proof.EVENTS, f"{len(effects)} accepted effects for {len(steps)} step(s)")]

@@ -1,32 +1,31 @@
 """A done task without an accepted effect, or any task with two accepted effects of one step, breaks it (rule 5).
 
 Done: listed as done, or an attempt of it ended ok (where a history records no end of any attempt: it has an accepted effect).
-Lost and dead tasks need no effect.
+Lost and dead tasks need no effect; nor does a task that was buried before a zombie reported its success (rule 20).
 """
 
+from scenarios.judging.causes import is_done, succeeded
 from scenarios.judging.checkers.effect_at_most_once import doubled
 from scenarios.judging.policy import Policy
-from scenarios.judging.reconciliation import is_done, listing
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks that had no effect, or one too many."""
-    breaches: list[Breach] = []
-    lists = listing(history)
+    violations: list[Violation] = []
     exercised = 0
     for timeline in history.tasks.values():
         if timeline.effects:
             exercised += 1
-            breaches.extend(doubled(timeline))
-        elif is_done(history, timeline, lists):
+            violations.extend(doubled(timeline))
+        elif is_done(history, timeline, policy):
             exercised += 1
             # An effect comes before the end of its attempt; only of a task that is merely listed it may still be under way.
-            proof = Proof.RECORD if timeline.succeeded else Proof.END
-            breaches.append(Breach(timeline.task, proof, "done without an accepted effect"))
-    for task in sorted(lists.done.difference(history.tasks)):
-        breaches.append(Breach(task, Proof.END, "listed as done, without an accepted effect"))
+            proof = Proof.RECORD if succeeded(history, timeline, policy) else Proof.END
+            violations.append(Violation(timeline.task, proof, "done without an accepted effect"))
+    for task in sorted(history.lists.done.difference(history.tasks)):
+        violations.append(Violation(task, Proof.END, "listed as done, without an accepted effect"))
     return Findings(
-        tuple(breaches), exercised=exercised, figures={"done_or_with_effects": exercised, "wrong": len(breaches)}
+        tuple(violations), exercised=exercised, figures={"done_or_with_effects": exercised, "wrong": len(violations)}
     )

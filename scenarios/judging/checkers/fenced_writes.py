@@ -6,13 +6,13 @@ Exercised where two fences were accepted, or an older one was refused.
 from collections.abc import Iterator
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import Event, History
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Resources and tasks that a stale holder wrote to."""
-    breaches = []
+    violations = []
     exercised = 0
     fenced = 0
     refused = 0
@@ -26,9 +26,9 @@ def check(history: History, policy: Policy) -> Findings:
         exercised += older > 0 or len({event.fence for event in fences}) > 1
         stale = _first_stale(fences)
         if stale:
-            breaches.append(Breach(subject, Proof.EVENTS, stale))
-    figures = {"fenced": fenced, "stale": len(breaches), "stale_refused": refused}
-    return Findings(tuple(breaches), exercised=exercised, figures=figures)
+            violations.append(Violation(subject, Proof.EVENTS, stale))
+    figures = {"fenced": fenced, "stale": len(violations), "stale_refused": refused}
+    return Findings(tuple(violations), exercised=exercised, figures=figures)
 
 
 def _subjects(history: History) -> Iterator[tuple[str, list[Event], list[Event]]]:

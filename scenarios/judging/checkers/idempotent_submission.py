@@ -1,28 +1,31 @@
-"""All ok answers of one (user, key) carry the same id, and only one of the tasks under that key has effects (rule 14)."""
+"""All ok answers of one (user, key) carry the same id, and only one of the tasks under that key has effects (rules 14, 24 and 25).
 
+A key is kept for `policy.key_window_s` (for ever, where not stated) from the acknowledgement that opened its group; a later
+`submit.invoke` opens a new one. So does, where `policy.coalesce`, a submission that began after the group's task had started and was
+answered with a new id.
+"""
+
+from scenarios.judging.keys import groups_of
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks of one key that were answered, or carried out, as if they were several."""
-    breaches: list[Breach] = []
+    violations: list[Violation] = []
     exercised = 0
-    for (_, key), answers in history.keyed.items():
-        answered = {task: ids for task, ids in answers.items() if ids}
-        exercised += len(answers) > 1 or any(
-            len(ids) > 1 or history.tasks[task].invoked > 1 for task, ids in answers.items()
-        )
-        if len({identity for ids in answered.values() for identity in ids}) > 1:
-            breaches.extend(
-                Breach(task, Proof.EVENTS, f"key {key!r} was answered with different ids") for task in answered
-            )
-        carried_out = [task for task in answers if history.tasks[task].effects]
-        if len(carried_out) > 1:
-            breaches.extend(
-                Breach(task, Proof.EVENTS, f"key {key!r} had effects as several tasks") for task in carried_out
-            )
+    for named in history.key_events:
+        for group in groups_of(history, named, policy):
+            exercised += len(group.invocations) > 1
+            answered = [task for task, ids in group.ids.items() if ids]
+            if len({identity for ids in group.ids.values() for identity in ids}) > 1:
+                what = f"key {named[1]!r} was answered with different ids"
+                violations.extend(Violation(task, Proof.EVENTS, what) for task in answered)
+            carried_out = [task for task in group.ids if history.tasks[task].effects]
+            if len(carried_out) > 1:
+                what = f"key {named[1]!r} had effects as several tasks"
+                violations.extend(Violation(task, Proof.EVENTS, what) for task in carried_out)
     return Findings(
-        tuple(breaches), exercised=exercised, figures={"keys": len(history.keyed), "resubmitted": exercised}
+        tuple(violations), exercised=exercised, figures={"keys": len(history.keyed), "resubmitted": exercised}
     )

@@ -6,16 +6,16 @@ But DEAD → ACCEPTED, after a `redrive` that came since the task died.
 from collections.abc import Mapping
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.events import FINAL_STATES
-from scenarios.record.history import Event, History, Timeline
+from scenarios.record.history import Event, History, TaskTimeline
 
 MOVES: Mapping[str | None, frozenset[str]] = {
     None: frozenset({"ACCEPTED"}),
-    "ACCEPTED": frozenset({"RUNNING", "CANCELLED", "EXPIRED"}),
+    "ACCEPTED": frozenset({"RUNNING", "CANCELLED", "EXPIRED", "DEAD"}),
     "RUNNING": frozenset({"WAITING_TOOL", "RETRYING"}) | FINAL_STATES,
     "WAITING_TOOL": frozenset({"RUNNING", "RETRYING"}) | FINAL_STATES,
-    "RETRYING": frozenset({"RUNNING", "CANCELLED", "EXPIRED"}),
+    "RETRYING": frozenset({"RUNNING", "CANCELLED", "EXPIRED", "DEAD"}),
     "DEAD": frozenset({"ACCEPTED"}),
 }
 """What may follow what; None stands before the task exists."""
@@ -27,27 +27,27 @@ STATES = tuple(dict.fromkeys(to for states in MOVES.values() for to in sorted(st
 def check(history: History, policy: Policy) -> Findings:
     """Tasks whose rows moved as no task may."""
     audited = [timeline for timeline in history.tasks.values() if timeline.states]
-    breaches = tuple(breach for timeline in audited for breach in _illegal(timeline))
+    violations = tuple(violation for timeline in audited for violation in _illegal(timeline))
     return Findings(
-        breaches,
+        violations,
         exercised=len(audited),
-        figures={"rows": sum(len(timeline.states) for timeline in audited), "illegal": len(breaches)},
+        figures={"rows": sum(len(timeline.states) for timeline in audited), "illegal": len(violations)},
     )
 
 
-def _illegal(timeline: Timeline) -> list[Breach]:
-    breaches = []
+def _illegal(timeline: TaskTimeline) -> list[Violation]:
+    violations = []
     last: str | None = None
     last_ns: int | None = None
     for row in timeline.states:
         what = _why_not(timeline, last, last_ns, row)
         if what:
-            breaches.append(Breach(timeline.task, Proof.EVENTS, what))
+            violations.append(Violation(timeline.task, Proof.EVENTS, what))
         last, last_ns = row.to, row.t_ns
-    return breaches
+    return violations
 
 
-def _why_not(timeline: Timeline, last: str | None, last_ns: int | None, row: Event) -> str:
+def _why_not(timeline: TaskTimeline, last: str | None, last_ns: int | None, row: Event) -> str:
     if row.to not in STATES:
         return f"{row.to!r} is no state of the life cycle; there are {', '.join(STATES)}"
     if row.from_ != last:

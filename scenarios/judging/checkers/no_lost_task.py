@@ -5,20 +5,19 @@ such tasks. The answer to a resubmission (same user, key and id) is the first ta
 """
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.reconciliation import account_of
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.reconciliation import reconcile
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks that vanished."""
-    account = account_of(history, policy)
+    reconciliation = reconcile(history, policy)
     acknowledged = sum(timeline.acknowledged > 0 for timeline in history.tasks.values())
+    what = "acknowledged, not done, and in no list of the account"
     return Findings(
-        tuple(
-            Breach(task, Proof.END, "acknowledged, not done, and in no list of the account") for task in account.lost
-        ),
+        tuple(Violation(task, Proof.END, what) for task in reconciliation.lost),
         exercised=acknowledged,
-        undecided=account.contradiction,
-        figures={"acknowledged": acknowledged, "lost": len(account.lost)},
+        undecided=reconciliation.contradiction,
+        figures={"acknowledged": acknowledged, "lost": len(reconciliation.lost)},
     )

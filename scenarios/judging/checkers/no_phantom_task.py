@@ -4,20 +4,20 @@ A `fail` counts only if no other invocation of the task is ok, unknown or still 
 """
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks that ran without having been handed in."""
-    breaches = []
+    violations = []
     ran = 0
     for timeline in history.tasks.values():
         if not timeline.ran:
             continue
         ran += 1
         if not timeline.is_submitted:
-            breaches.append(Breach(timeline.task, Proof.RECORD, "ran, and was never submitted"))
+            violations.append(Violation(timeline.task, Proof.RECORD, "ran, and was never submitted"))
         elif not timeline.is_possible:
-            breaches.append(Breach(timeline.task, Proof.RECORD, "ran, although its submission had surely failed"))
-    return Findings(tuple(breaches), exercised=ran, figures={"ran": ran, "phantoms": len(breaches)})
+            violations.append(Violation(timeline.task, Proof.RECORD, "ran, although its submission had surely failed"))
+    return Findings(tuple(violations), exercised=ran, figures={"ran": ran, "phantoms": len(violations)})

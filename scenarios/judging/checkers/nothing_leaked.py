@@ -1,16 +1,28 @@
-"""No planted secret appears in rows, logs, metrics or reports: no `secret.found` (docs/adr/0004). Exercised where one was sought."""
+"""No planted secret appears in rows, logs, metrics or reports: no `secret.found` (docs/adr/0004). Exercised where one was sought.
+
+What the lab itself writes down is no leak: it quotes the messages that it struck.
+"""
+
+import re
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
-from scenarios.record.history import History
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import Event, History
+
+_WRITTEN_BY_THE_LAB = re.compile(r"(?:^|/)(?:history\.lab\.jsonl(?:\.gz)?|run\.json|live\.json|verdicts\.json)$")
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Places where a secret came to light; the witness is the task it belonged to, or else the place."""
-    sought = sum(event.event == "secret.sought" for event in history.secrets)
-    breaches = tuple(
-        Breach(event.task or event.target or "", Proof.EVENTS, f"a planted secret was found in {event.target}")
-        for event in history.secrets
+    places = [event for event in history.secrets if not _is_of_the_lab(event)]
+    sought = sum(event.event == "secret.sought" for event in places)
+    violations = tuple(
+        Violation(event.task or event.target or "", Proof.EVENTS, f"a planted secret was found in {event.target}")
+        for event in places
         if event.event == "secret.found"
     )
-    return Findings(breaches, exercised=sought, figures={"places_searched": sought, "found": len(breaches)})
+    return Findings(violations, exercised=sought, figures={"places_searched": sought, "found": len(violations)})
+
+
+def _is_of_the_lab(event: Event) -> bool:
+    return _WRITTEN_BY_THE_LAB.search(event.target or "") is not None

@@ -1,12 +1,12 @@
 """Task row and message: both or, in the end, neither (docs/adr/0004). Judged where the history has `state` rows.
 
-A row without a message: after the drain a task is still pending whose only row says ACCEPTED, and nobody ever started it. A message
-without a row: a task started, and no row ever created it.
+A row without a message: after the drain a task is still pending whose only row says ACCEPTED, and which was never started; not one
+that waits rightly (rule 19). A message without a row: a task started, and no row ever created it.
 """
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.reconciliation import listing
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.reconciliation import reconcile
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import History
 
 
@@ -14,16 +14,18 @@ def check(history: History, policy: Policy) -> Findings:
     """Tasks with a row and no message, or a message and no row."""
     if not history.records_states:
         return Findings()
-    pending = listing(history).pending
-    breaches = []
+    stuck = frozenset(reconcile(history, policy).stuck)
+    violations = []
     exercised = 0
     for timeline in history.tasks.values():
         if timeline.states:
             exercised += 1
-            if timeline.task in pending and not timeline.ran and [row.to for row in timeline.states] == ["ACCEPTED"]:
-                breaches.append(Breach(timeline.task, Proof.END, "its row is there, and no message of it ever arrived"))
+            if timeline.task in stuck and not timeline.ran and [row.to for row in timeline.states] == ["ACCEPTED"]:
+                violations.append(
+                    Violation(timeline.task, Proof.END, "its row is there, and no message of it ever arrived")
+                )
         elif timeline.attempts:
-            breaches.append(Breach(timeline.task, Proof.RECORD, "started, and no row of it was ever written"))
+            violations.append(Violation(timeline.task, Proof.RECORD, "started, and no row of it was ever written"))
     return Findings(
-        tuple(breaches), exercised=exercised, figures={"rows": exercised, "one_without_the_other": len(breaches)}
+        tuple(violations), exercised=exercised, figures={"rows": exercised, "one_without_the_other": len(violations)}
     )

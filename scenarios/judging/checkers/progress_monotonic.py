@@ -1,13 +1,13 @@
 """The percent of one (task, attempt) never goes down (rule 13). A report without a number belongs to its actor's latest start."""
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
-from scenarios.record.history import Event, History, Timeline
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import Event, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks whose progress went back."""
-    breaches = []
+    violations = []
     reports = 0
     exercised = 0
     for timeline in history.tasks.values():
@@ -17,11 +17,11 @@ def check(history: History, policy: Policy) -> Findings:
         exercised += 1
         what = _goes_back(timeline)
         if what:
-            breaches.append(Breach(timeline.task, Proof.EVENTS, what))
-    return Findings(tuple(breaches), exercised=exercised, figures={"reports": reports, "went_back": len(breaches)})
+            violations.append(Violation(timeline.task, Proof.EVENTS, what))
+    return Findings(tuple(violations), exercised=exercised, figures={"reports": reports, "went_back": len(violations)})
 
 
-def _goes_back(timeline: Timeline) -> str:
+def _goes_back(timeline: TaskTimeline) -> str:
     """Two reports at the same instant by different actors have no order that could prove it."""
     highest: dict[object, Event] = {}
     for attempt, event in timeline.progress:

@@ -1,49 +1,81 @@
-"""From the last `fault.healed` to `final` (or the last attempt's end, where earlier) at most `policy.budget_s` (rule 17)."""
+"""After the last `fault.healed` the system has caught up within `policy.budget_s` (rules 17 and 18). Never is later than any bound.
 
+Witnesses are the tasks whose attempt ended, or which were still pending, more than `budget_s` after it; those that were acknowledged
+(or due) later count from then. What waits rightly at the end is no witness, and how long the lab waited proves nothing.
+"""
+
+from scenarios.judging.excuses import Excuses, closed_ns, is_awaited
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
-from scenarios.record.history import FOREVER_NS, NS_PER_S, History
+from scenarios.judging.reconciliation import waits_rightly
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import FOREVER_NS, NS_PER_S, History, TaskTimeline, ns_of
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Whether the system caught up soon enough; the witnesses are the tasks that were still at work after the budget."""
+    """Tasks that were still at work, or waiting, after the budget."""
     if not history.faults:
         return Findings()
     if any(span.healed_ns == FOREVER_NS for span in history.faults):
         return Findings(undecided="a fault was never seen healed")
     healed_ns = max(span.healed_ns for span in history.faults)
-    caught_up_ns = _caught_up_ns(history)
-    if caught_up_ns is None:
-        return Findings(undecided="the history tells neither its end nor that of any attempt")
-    recovery_s = max(0, caught_up_ns - healed_ns) / NS_PER_S
+    final_ns = None if history.final is None else history.final.t_ns
+    ends = [instant for instant in (history.last_end_ns, final_ns) if instant is not None]
+    recovery_s = max(0, min(ends, default=history.end_ns) - healed_ns) / NS_PER_S
     figures = {"recovery_s": recovery_s}
     exercised = len(history.faults)
     if policy.budget_s is None:
         undecided = f"the policy states no budget_s; it took {recovery_s:.3g} s"
         return Findings(exercised=exercised, undecided=undecided, figures=figures)
-    limit_ns = healed_ns + round(policy.budget_s * NS_PER_S)
-    breaches: tuple[Breach, ...] = ()
-    if caught_up_ns > limit_ns:
-        # An attempt that ended too late proves it, whatever came after; the time of `final` does only if the drain was complete.
-        proof = Proof.EVENTS if history.last_end_ns is not None else Proof.END
-        what = f"caught up {recovery_s:.3g} s after the last healing; the budget is {policy.budget_s:g} s"
-        breaches = tuple(Breach(task, proof, what) for task in _late(history, limit_ns))
-    return Findings(breaches, exercised=exercised, figures=figures)
+    excuses = Excuses(history, policy)
+    budget_ns = ns_of(policy.budget_s)
+    violations = []
+    for timeline in history.tasks.values():
+        found = _late(history, excuses, timeline, policy, _since_ns(timeline, healed_ns), budget_ns)
+        if found is not None:
+            violations.append(found)
+    return Findings(tuple(violations), exercised=exercised, figures=figures)
 
 
-def _caught_up_ns(history: History) -> int | None:
-    """None where the history tells neither its end nor that of any attempt."""
-    final_ns = history.final.t_ns if history.final is not None else None
-    ends = [instant for instant in (history.last_end_ns, final_ns) if instant is not None]
-    return min(ends) if ends else None
+def _since_ns(timeline: TaskTimeline, healed_ns: int) -> int:
+    """From when the budget of this task counts."""
+    since_ns = timeline.acknowledged_ns
+    ready_ns = since_ns if since_ns != FOREVER_NS else (timeline.invoked_ns if timeline.submissions else healed_ns)
+    if timeline.due_s is not None:
+        ready_ns = max(ready_ns, ns_of(timeline.due_s[1]))
+    return max(healed_ns, ready_ns)
 
 
-def _late(history: History, limit_ns: int) -> list[str]:
-    """Tasks with an attempt or effect after the limit; where none is recorded, every task, for any of them may be the late one."""
-    late = [
-        timeline.task
-        for timeline in history.tasks.values()
-        if any(attempt.ended_ns is not None and attempt.ended_ns > limit_ns for attempt in timeline.attempts)
-        or any(effect.t_ns > limit_ns for effect in timeline.effects)
-    ]
-    return late or list(history.tasks) or [span.target for span in history.faults]
+def _late(
+    history: History, excuses: Excuses, timeline: TaskTimeline, policy: Policy, since_ns: int, budget_ns: int
+) -> Violation | None:
+    limit_ns = since_ns + budget_ns
+    worked_ns = _last_work_ns(history, timeline)
+    if worked_ns > limit_ns and worked_ns > excuses.extended_ns(timeline, limit_ns, since_ns + 1, worked_ns):
+        what = f"still at work {(worked_ns - since_ns) / NS_PER_S:.3g} s after the last healing, or its submission"
+        return Violation(timeline.task, Proof.EVENTS, f"{what}; the budget is {policy.budget_s:g} s")
+    end_ns = history.end_ns
+    if end_ns <= limit_ns or not _is_unfinished(history, excuses, timeline, policy):
+        return None
+    latest_ns = excuses.extended_ns(timeline, limit_ns, since_ns + 1, end_ns)
+    if end_ns <= latest_ns or closed_ns(history, timeline) <= latest_ns:
+        return None
+    what = f"still pending {(end_ns - since_ns) / NS_PER_S:.3g} s after the last healing, or its submission"
+    return Violation(timeline.task, Proof.RECORD, f"{what}; the budget is {policy.budget_s:g} s")
+
+
+def _last_work_ns(history: History, timeline: TaskTimeline) -> int:
+    """When its last attempt ended; where the history records no end of any attempt, when it had its last effect."""
+    if history.records_ends:
+        return max((one.ended_ns for one in timeline.attempts if one.ended_ns is not None), default=-FOREVER_NS)
+    return timeline.effects[-1].t_ns if timeline.effects else -FOREVER_NS
+
+
+def _is_unfinished(history: History, excuses: Excuses, timeline: TaskTimeline, policy: Policy) -> bool:
+    """Listed as pending, and not rightly so; where there is no such list, awaited and not ended by anything that was seen."""
+    if timeline.task in history.lists.pending:
+        return not waits_rightly(history, timeline, policy, excuses.pauses)
+    if history.final is not None:
+        return False
+    return (
+        is_awaited(history, timeline) and not timeline.succeeded and not (timeline.effects and not history.records_ends)
+    )

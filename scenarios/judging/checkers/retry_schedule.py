@@ -1,116 +1,136 @@
-"""Attempts and the delays between them stay within the policy (rule 9).
+"""Attempts and the delays between them stay within the policy (rules 9, 18 and 27).
 
-From `attempt.fail` n (transient) to the next `attempt.start`: within `delays_s[n-1]`, widened by `tolerance_s`. No start after a
-permanent failure. At most `attempts_max` starts that no crash, lease expiry or redrive explains. A redrive begins a new count. A
-retry that a fault held up may be late until the fault healed and `budget_s` passed (docs/adr/0003). What the policy does not state
-is not judged.
+From `attempt.fail` n (transient) to the next `attempt.start`: within `delays_s[n-1]`, widened by `tolerance_s`; a retry that is due
+and never comes is late, too. No start after a permanent failure. At most `attempts_max` starts that no crash, lease expiry, lost
+acknowledgement, fault or redrive explains. A redrive begins a new count. A retry that a fault or a pause held up may be late until
+that was over and `budget_s` passed (docs/adr/0003). What the policy does not state is not judged.
 """
 
-from itertools import pairwise
+from collections.abc import Sequence
 
-from scenarios.judging.causes import crashed_between, lease_ran_out
+from scenarios.judging.causes import Cause, Repeat, repeats_of
+from scenarios.judging.excuses import Excuses, closed_ns
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
-from scenarios.record.history import NS_PER_S, Attempt, History, Timeline
+from scenarios.judging.reconciliation import latest_retry_ns, number_in_round
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import NS_PER_S, AttemptRecord, History, TaskTimeline, ns_of
+
+_COUNTED = (Cause.FAILED_BEFORE, Cause.UNEXPLAINED)
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks tried again too soon, too late, too often or in vain."""
-    breaches: list[Breach] = []
+    """Tasks tried again too soon, too late, never, too often or in vain."""
+    repeats = repeats_of(history, policy)
+    excuses = Excuses(history, policy)
+    violations: list[Violation] = []
     exercised = 0
     for timeline in history.tasks.values():
-        if len(timeline.attempts) < 2:
+        failures = [attempt for attempt in timeline.attempts if attempt.outcome == "fail"]
+        violations.extend(_never(history, excuses, timeline, failures, policy))
+        own = repeats.get(timeline.task, ())
+        if not own:
             continue
-        exercised += any(attempt.outcome == "fail" for attempt in timeline.attempts)
-        found = [*_delays(history, timeline, policy), *_in_vain(timeline), *_too_many(history, timeline, policy)]
-        breaches.extend(found)
+        exercised += bool(failures)
+        violations.extend(_delays(excuses, timeline, failures, own, policy))
+        violations.extend(_in_vain(timeline, failures))
+        violations.extend(_too_many(timeline, own, policy))
     undecided = ""
     if exercised and policy.delays_s is None and policy.attempts_max is None:
         undecided = "tasks were retried, and the policy states neither delays_s nor attempts_max"
     return Findings(
-        tuple(breaches),
+        tuple(violations),
         exercised=exercised,
         undecided=undecided,
-        figures={"retried": exercised, "off_schedule": len(breaches)},
+        figures={"retried": exercised, "off_schedule": len(violations)},
     )
 
 
-def _delays(history: History, timeline: Timeline, policy: Policy) -> list[Breach]:
+def _delays(
+    excuses: Excuses, timeline: TaskTimeline, failures: list[AttemptRecord], repeats: Sequence[Repeat], policy: Policy
+) -> list[Violation]:
     if policy.delays_s is None:
         return []
     tolerance_s = policy.tolerance_s or 0.0
-    breaches = []
-    for failure in timeline.attempts:
-        if failure.outcome != "fail" or failure.error != "transient":
+    redelivered = {id(repeat.latter) for repeat in repeats if repeat.is_redelivery}
+    violations = []
+    for failure in failures:
+        if failure.error != "transient":
             continue
-        number = _number_in_round(timeline, failure)
-        retry_ns = _next_start_ns(timeline, failure)
-        if retry_ns is None or not 1 <= number <= len(policy.delays_s):
+        number = number_in_round(timeline, failure)
+        retry = _next_start(timeline, failure)
+        if retry is None or not 1 <= number <= len(policy.delays_s):
             continue
         assert failure.ended_ns is not None
         least_s, most_s = policy.delays_s[number - 1]
-        waited_ns = retry_ns - failure.ended_ns
-        if waited_ns < round((least_s - tolerance_s) * NS_PER_S):
-            what = f"retried {waited_ns / NS_PER_S:.3g} s after failure {number}, before {least_s:g} s"
-            breaches.append(Breach(timeline.task, Proof.EVENTS, what))
-        elif retry_ns > _latest_ns(history, policy, failure.ended_ns, retry_ns, most_s + tolerance_s):
+        waited_ns = retry.started_ns - failure.ended_ns
+        latest_ns = failure.ended_ns + ns_of(most_s + tolerance_s)
+        if waited_ns < ns_of(least_s - tolerance_s):
+            if id(retry) not in redelivered:
+                what = f"retried {waited_ns / NS_PER_S:.3g} s after failure {number}, before {least_s:g} s"
+                violations.append(Violation(timeline.task, Proof.EVENTS, what))
+        elif retry.started_ns > latest_ns and retry.started_ns > excuses.extended_ns(
+            timeline, latest_ns, failure.ended_ns, retry.started_ns
+        ):
             what = f"retried {waited_ns / NS_PER_S:.3g} s after failure {number}, after {most_s:g} s"
-            breaches.append(Breach(timeline.task, Proof.EVENTS, what))
-    return breaches
+            violations.append(Violation(timeline.task, Proof.EVENTS, what))
+    return violations
 
 
-def _latest_ns(history: History, policy: Policy, failed_ns: int, retry_ns: int, most_s: float) -> int:
-    latest_ns = failed_ns + round(most_s * NS_PER_S)
-    budget_ns = round((policy.budget_s or 0.0) * NS_PER_S)
-    for span in history.faults:
-        if span.overlaps(failed_ns, retry_ns):
-            latest_ns = max(latest_ns, span.healed_ns + budget_ns)
-    return latest_ns
+def _never(
+    history: History, excuses: Excuses, timeline: TaskTimeline, failures: list[AttemptRecord], policy: Policy
+) -> list[Violation]:
+    """A retry that is due and never comes; not of a task that ended otherwise in time."""
+    last = failures[-1] if failures else None
+    if last is None or last is not timeline.attempts[-1] or last.round < len(timeline.redrives_ns):
+        return []
+    retry_ns = latest_retry_ns(timeline, last, policy)
+    if retry_ns is None or timeline.succeeded or timeline.task in history.lists.done:
+        return []
+    assert last.ended_ns is not None
+    end_ns = history.end_ns
+    latest_ns = retry_ns + ns_of(policy.tolerance_s or 0.0)
+    if end_ns <= latest_ns:
+        return []
+    latest_ns = excuses.extended_ns(timeline, latest_ns, last.ended_ns, end_ns)
+    if end_ns <= latest_ns or closed_ns(history, timeline) <= latest_ns:
+        return []
+    what = f"not retried {(end_ns - last.ended_ns) / NS_PER_S:.3g} s after its last failure"
+    return [Violation(timeline.task, Proof.RECORD, what)]
 
 
-def _next_start_ns(timeline: Timeline, failure: Attempt) -> int | None:
-    """When the task was started next; None where never, by a person, or where another attempt had already replaced this one."""
+def _next_start(timeline: TaskTimeline, failure: AttemptRecord) -> AttemptRecord | None:
+    """The next start of the task; None where none, by a person, or where another attempt had already replaced this one."""
     assert failure.ended_ns is not None
     for attempt in timeline.attempts:
         if attempt is failure or attempt.started_ns < failure.started_ns:
             continue
         if attempt.started_ns < failure.ended_ns or attempt.round != failure.round:
             return None
-        return attempt.started_ns
+        return attempt
     return None
 
 
-def _number_in_round(timeline: Timeline, failure: Attempt) -> int:
-    """Its number, counted from 1 since the last redrive: by what the system said where it said anything, else by its order."""
-    if failure.number is not None:
-        earlier = [one.number for one in timeline.attempts if one.round < failure.round and one.number is not None]
-        base = max(earlier, default=0)
-        return failure.number - base if failure.number > base else failure.number
-    same_round = [attempt for attempt in timeline.attempts if attempt.round == failure.round]
-    return next(place for place, attempt in enumerate(same_round, start=1) if attempt is failure)
-
-
-def _in_vain(timeline: Timeline) -> list[Breach]:
-    for failure in timeline.attempts:
-        if failure.outcome != "fail" or failure.error != "permanent":
+def _in_vain(timeline: TaskTimeline, failures: list[AttemptRecord]) -> list[Violation]:
+    for failure in failures:
+        if failure.error != "permanent":
             continue
         assert failure.ended_ns is not None
         if any(other.started_ns > failure.ended_ns and other.round == failure.round for other in timeline.attempts):
-            return [Breach(timeline.task, Proof.EVENTS, "started again after a permanent failure")]
+            return [Violation(timeline.task, Proof.EVENTS, "started again after a permanent failure")]
     return []
 
 
-def _too_many(history: History, timeline: Timeline, policy: Policy) -> list[Breach]:
+def _too_many(timeline: TaskTimeline, repeats: Sequence[Repeat], policy: Policy) -> list[Violation]:
     if policy.attempts_max is None or len(timeline.attempts) <= policy.attempts_max:
         return []
     counts: dict[int, int] = {timeline.attempts[0].round: 1}
-    for former, latter in pairwise(timeline.attempts):
-        if latter.round > former.round:
-            counts[latter.round] = 1
-        elif not (crashed_between(history, former, latter) or lease_ran_out(history, former, latter)):
-            counts[latter.round] += 1
+    for repeat in repeats:
+        if repeat.cause is Cause.REDRIVE:
+            counts[repeat.latter.round] = 1
+        elif repeat.cause in _COUNTED and not repeat.is_redelivery:
+            counts[repeat.latter.round] += 1
     most = max(counts.values())
     if most <= policy.attempts_max:
         return []
-    what = f"{most} starts that no crash, lease expiry or redrive explains; the policy allows {policy.attempts_max}"
-    return [Breach(timeline.task, Proof.RECORD, what)]
+    what = f"{most} starts that no crash, lease expiry, lost acknowledgement, fault or redrive explains"
+    return [Violation(timeline.task, Proof.RECORD, f"{what}; the policy allows {policy.attempts_max}")]

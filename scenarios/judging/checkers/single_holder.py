@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from scenarios.judging.causes import expiry_ns
 from scenarios.judging.policy import Policy
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import Event, History
 
 
@@ -23,7 +23,7 @@ class Hold:
 
 def check(history: History, policy: Policy) -> Findings:
     """Resources that two actors held at once."""
-    breaches = []
+    violations = []
     handovers = 0
     acquisitions = 0
     for resource, events in history.leases.items():
@@ -35,9 +35,9 @@ def check(history: History, policy: Policy) -> Findings:
             former, latter = overlap
             what = f"{latter.actor} acquired it while {former.actor} held it for another "
             what += f"{(former.until_ns - latter.since_ns) / 1e9:.3g} s"
-            breaches.append(Breach(resource, Proof.EVENTS, what))
+            violations.append(Violation(resource, Proof.EVENTS, what))
     return Findings(
-        tuple(breaches), exercised=handovers, figures={"acquisitions": acquisitions, "held_twice": len(breaches)}
+        tuple(violations), exercised=handovers, figures={"acquisitions": acquisitions, "held_twice": len(violations)}
     )
 
 

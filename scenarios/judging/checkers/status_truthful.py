@@ -1,21 +1,19 @@
-"""What clients read (rule 13): no other state after a final one; a final one is that of the account, and not ahead of its row.
+"""What clients read (rule 13): no other state after a final one; a final one is that of the account, and not ahead of the facts.
 
 Once a client read a final state no later read shows another; a final state read is the one in `final`; none is read before the `state`
-row that made it, where there are rows. A redrive makes a final state that began before it an earlier one. Later is a read that was asked
-for after the former was answered, where the history says when it was asked for.
+row that made it, where there are rows, and SUCCEEDED not before the task's first effect. A redrive makes a final state that began
+before it an earlier one. Later is a read that was asked for after the former was answered, where the history says when it was asked for.
 """
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.reconciliation import Listing, listing
-from scenarios.judging.verdict import Breach, Findings, Proof
+from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.events import FINAL_STATES
-from scenarios.record.history import Event, History, Timeline
+from scenarios.record.history import Event, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks of which a client was told what was not so."""
-    lists = listing(history)
-    breaches: list[Breach] = []
+    """Tasks whose clients read an untrue status."""
+    violations: list[Violation] = []
     reads = 0
     exercised = 0
     for timeline in history.tasks.values():
@@ -26,20 +24,25 @@ def check(history: History, policy: Policy) -> Findings:
         if not finals:
             continue
         exercised += 1
-        breaches.extend(
-            _changed(timeline) or _ahead(timeline, finals) or _contradicted(history, timeline, finals, lists)
+        violations.extend(
+            _changed(timeline)
+            or _ahead(timeline, finals)
+            or _ahead_of_its_effect(timeline, finals)
+            or _contradicted(history, timeline, finals)
         )
-    return Findings(tuple(breaches), exercised=exercised, figures={"reads": reads, "untruthful": len(breaches)})
+    return Findings(tuple(violations), exercised=exercised, figures={"reads": reads, "untruthful": len(violations)})
 
 
-def _changed(timeline: Timeline) -> list[Breach]:
+def _changed(timeline: TaskTimeline) -> list[Violation]:
     former: Event | None = None
     for event in timeline.statuses:
         if former is not None:
             if timeline.redriven_between(_final_since_ns(timeline, former), event.t_ns):
                 former = None
             elif event.state != former.state and _asked_ns(event) > former.t_ns:
-                return [Breach(timeline.task, Proof.EVENTS, f"a client read {former.state}, and later {event.state}")]
+                return [
+                    Violation(timeline.task, Proof.EVENTS, f"a client read {former.state}, and later {event.state}")
+                ]
         if former is None and event.state in FINAL_STATES:
             former = event
     return []
@@ -51,7 +54,7 @@ def _asked_ns(event: Event) -> int:
     return asked_ns
 
 
-def _final_since_ns(timeline: Timeline, read: Event) -> int:
+def _final_since_ns(timeline: TaskTimeline, read: Event) -> int:
     """When the state that was read began, by its row; where there is none, when the client asked: a redrive after that explains another.
 
     Not when the client was answered, and with a row not even when it asked: a redrive's instant is that of its statement, and until its
@@ -62,7 +65,7 @@ def _final_since_ns(timeline: Timeline, read: Event) -> int:
     return max([*rows, *letters], default=_asked_ns(read))
 
 
-def _ahead(timeline: Timeline, finals: list[Event]) -> list[Breach]:
+def _ahead(timeline: TaskTimeline, finals: list[Event]) -> list[Violation]:
     if not timeline.states:
         return []
     made_ns: dict[str, int] = {}
@@ -73,15 +76,31 @@ def _ahead(timeline: Timeline, finals: list[Event]) -> list[Breach]:
         assert event.state is not None
         row_ns = made_ns.get(event.state)
         if row_ns is None:
-            return [Breach(timeline.task, Proof.RECORD, f"a client read {event.state}, and no row ever said so")]
+            return [Violation(timeline.task, Proof.RECORD, f"a client read {event.state}, and no row ever said so")]
         if event.t_ns < row_ns:
             what = f"a client read {event.state} {(row_ns - event.t_ns) / 1e9:.3g} s before the row that made it so"
-            return [Breach(timeline.task, Proof.EVENTS, what)]
+            return [Violation(timeline.task, Proof.EVENTS, what)]
     return []
 
 
-def _contradicted(history: History, timeline: Timeline, finals: list[Event], lists: Listing) -> list[Breach]:
-    final = history.final
+def _ahead_of_its_effect(timeline: TaskTimeline, finals: list[Event]) -> list[Violation]:
+    """Done before the work: a client read SUCCEEDED, and the first effect of the task was accepted only after that."""
+    if not timeline.effects or timeline.redrives_ns:
+        return []
+    effect_ns = timeline.effects[0].t_ns
+    for event in finals:
+        if event.state == "SUCCEEDED" and event.t_ns < effect_ns:
+            early_s = (effect_ns - event.t_ns) / 1e9
+            return [
+                Violation(
+                    timeline.task, Proof.EVENTS, f"a client read SUCCEEDED {early_s:.3g} s before its first effect"
+                )
+            ]
+    return []
+
+
+def _contradicted(history: History, timeline: TaskTimeline, finals: list[Event]) -> list[Violation]:
+    final, lists = history.final, history.lists
     last = finals[-1]
     if final is None:
         return []
@@ -104,4 +123,4 @@ def _contradicted(history: History, timeline: Timeline, finals: list[Event], lis
     if listed is None and not elsewhere:
         return []
     where = "lists it elsewhere" if elsewhere else "does not list it so"
-    return [Breach(task, Proof.END, f"a client read {last.state}, and the final account {where}")]
+    return [Violation(task, Proof.END, f"a client read {last.state}, and the final account {where}")]

@@ -16,7 +16,7 @@ WORST_SHOWN = 8
 
 
 def total_queue(history: Sequence[Operation], model: str = "") -> Result:
-    """What goes in must come out: nothing acknowledged is lost, nothing comes out that nobody tried to put in."""
+    """What goes in must come out: nothing acknowledged is lost, nothing comes out that no operation tried to put in."""
     attempts: Counter[Any] = Counter(hashable(op.value) for op in history if op.f == "enqueue" and op.kind == "invoke")
     enqueues: Counter[Any] = Counter(hashable(op.value) for op in history if op.f == "enqueue" and op.kind == "ok")
     dequeues: Counter[Any] = Counter(map(hashable, dequeued(history)))
@@ -38,7 +38,7 @@ def dequeued(history: Iterable[Operation]) -> list[Any]:
     """Every value that came out of the queue, drains included.
 
     Raises:
-        MalformedHistory: a drain whose outcome is unknown: nobody can tell what it took.
+        MalformedHistory: a drain whose outcome is unknown.
     """
     values: list[Any] = []
     for op in history:
@@ -71,7 +71,7 @@ def queue(history: Sequence[Operation], model: str = "unordered-queue") -> Resul
 
 
 def final_set(history: Sequence[Operation], model: str = "") -> Result:
-    """The last read has every acknowledged element, and none that nobody tried to add."""
+    """The last read has every acknowledged element, and none that no operation tried to add."""
     attempts = {hashable(op.value) for op in history if op.f == "add" and op.kind == "invoke"}
     acknowledged = {hashable(op.value) for op in history if op.f == "add" and op.kind == "ok"}
     reads = [op.value for op in history if op.f == "read" and op.kind == "ok" and op.value is not None]

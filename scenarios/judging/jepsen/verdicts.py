@@ -58,7 +58,7 @@ def checker_for(history: Sequence[Operation]) -> str:
 
 
 def judge_jepsen(history: Sequence[Operation], checker: str | None = None, model: str = "") -> JepsenJudgement:
-    """Both verdicts on a history; raises `MalformedHistory` where nobody can tell what its operations did."""
+    """Both verdicts on a history; raises `MalformedHistory` where the outcome of its operations cannot be known."""
     name = checker or checker_for(history)
     result = CHECKERS[name](history, model)
     return JepsenJudgement(name, result, _JUDGES[name](history))

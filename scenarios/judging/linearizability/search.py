@@ -29,7 +29,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SearchAnswer:
     """`held`: an order exists; `broken`: none does, for the object `key`; `unknown`: the search gave up."""
 
     ruling: Ruling
@@ -83,7 +83,7 @@ class Mutex(Model):
         return (False,) if state else None
 
 
-def linearizable(calls: Iterable[Call], model: Model, give_up: Callable[[], bool] = lambda: False) -> Answer:
+def linearizable(calls: Iterable[Call], model: Model, give_up: Callable[[], bool] = lambda: False) -> SearchAnswer:
     """Judge each object (`key`) for itself: a history is linearizable if and only if it is so object by object.
 
     `give_up` is asked now and then; once it says True the answer is unknown, unless another object is broken.
@@ -92,18 +92,18 @@ def linearizable(calls: Iterable[Call], model: Model, give_up: Callable[[], bool
     for call in calls:
         by_key[call.key].append(call)
     tried = 0
-    gave_up: Answer | None = None
+    gave_up: SearchAnswer | None = None
     for key, group in by_key.items():
         answer = _search(group, model, give_up)
         tried += answer.tried
         if answer.ruling is Ruling.BROKEN:
-            return Answer(Ruling.BROKEN, key, tried)
+            return SearchAnswer(Ruling.BROKEN, key, tried)
         if answer.ruling is Ruling.UNKNOWN:
-            gave_up = Answer(Ruling.UNKNOWN, key, tried)
-    return gave_up or Answer(Ruling.HELD, None, tried)
+            gave_up = SearchAnswer(Ruling.UNKNOWN, key, tried)
+    return gave_up or SearchAnswer(Ruling.HELD, None, tried)
 
 
-def _search(calls: Sequence[Call], model: Model, give_up: Callable[[], bool]) -> Answer:
+def _search(calls: Sequence[Call], model: Model, give_up: Callable[[], bool]) -> SearchAnswer:
     """Depth first; a stack of (placed, state) that are still to be gone on from."""
     ordered = sorted(calls, key=lambda call: call.called)
     known = sum(1 << place for place, call in enumerate(ordered) if call.is_known)
@@ -113,14 +113,14 @@ def _search(calls: Sequence[Call], model: Model, give_up: Callable[[], bool]) ->
     while stack:
         placed, state = stack.pop()
         if placed & known == known:
-            return Answer(Ruling.HELD, tried=len(seen))
+            return SearchAnswer(Ruling.HELD, tried=len(seen))
         if len(seen) % 1024 == 0 and give_up():
-            return Answer(Ruling.UNKNOWN, tried=len(seen))
+            return SearchAnswer(Ruling.UNKNOWN, tried=len(seen))
         for following in _following(ordered, model, placed, state):
             if following not in seen:
                 seen.add(following)
                 stack.append(following)
-    return Answer(Ruling.BROKEN, tried=len(seen))
+    return SearchAnswer(Ruling.BROKEN, tried=len(seen))
 
 
 def _following(ordered: Sequence[Call], model: Model, placed: int, state: Hashable) -> Iterable[tuple[int, Hashable]]:

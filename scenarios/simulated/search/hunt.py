@@ -1,4 +1,4 @@
-"""Looks for a planted defect until it is found or patience ends; then shrinks the world that shows it, and tells its story."""
+"""Searches worlds for a planted defect until it is found or time is up; then shrinks the world, and tells its story."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

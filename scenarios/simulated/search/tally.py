@@ -66,7 +66,7 @@ class Tally:
 
     @property
     def silence(self) -> str:
-        """What no alarm in so many worlds says of worlds; of each promise, see `seldom_tested`."""
+        """The statistical bound that follows from no alarm in so many worlds; for each promise, see `seldom_tested`."""
         return bound(self.worlds)
 
     def seldom_tested(self) -> list[tuple[str, int]]:

@@ -1,6 +1,6 @@
-"""Worlds drawn at random: a few tasks, a few processes, and a swarm of faults, of which each seed switches some kinds on.
+"""Worlds drawn at random: a few tasks, a few processes, and a swarm of faults. Each seed switches some kinds of fault on.
 
-Switching kinds off altogether finds more than a little of everything in every world does (Groce et al., "Swarm Testing", ISSTA 2012).
+Leaving whole kinds out finds more than a little of every kind in every world (Groce et al., "Swarm Testing", ISSTA 2012).
 """
 
 import math
@@ -33,7 +33,7 @@ STORM_S = 1.2
 
 _SERVICES = ("mysql", "redis", "rabbitmq")
 _CALLS_MAX = {"worker": 36, "relay": 60, "rescuer": 50, "api": 9}
-"""Among so many calls of a loop (for the API: of a request) those are drawn that something befalls."""
+"""Call faults are drawn among so many first calls of a loop (for the API: of a request)."""
 
 
 def world_of(seed: int, terms: Terms) -> WorldPlan:
@@ -288,7 +288,7 @@ def _one_a_call(faults: list[PlannedCallFault]) -> tuple[PlannedCallFault, ...]:
 
 
 def _delays(chance: Random) -> DelayPlan:
-    """Mostly erratic; sometimes steady but for a few long preemptions; sometimes steady."""
+    """Mostly erratic; sometimes steady except for a few long preemptions; sometimes steady."""
     roll = chance.random()
     if roll < 0.6:
         return DelayPlan(

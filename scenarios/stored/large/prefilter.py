@@ -1,7 +1,7 @@
-"""The engine for large histories: DuckDB sorts out the ordinary tasks, a strict pass keeps the events of the others for the judges.
+"""The engine for large histories: summaries by DuckDB find the unremarkable tasks, a scan keeps the events of the others for the judges.
 
-So there is one meaning: only the judges of scenarios/checkers say that anything is broken. What has to be shown of this engine is that
-it calls no task ordinary that a judge would have named, and counts the ordinary ones as the judges do; a differential test does.
+So there is one meaning: only the checkers find violations. Correctness condition of this engine, held by a differential test: a task
+that is counted as unremarkable is never a witness, and adds to all figures what it would have added in a full pass.
 """
 
 import mmap
@@ -20,11 +20,11 @@ from typing import BinaryIO, Literal
 import msgspec
 
 from scenarios.judging.policy import Policy
-from scenarios.judging.unremarkable import Ordinary
+from scenarios.judging.unremarkable import Unremarkable
 from scenarios.record.events import REQUIRED_FIELDS, Event
 from scenarios.record.history import History, Malformed, Recorded
-from scenarios.stored.large.scan import UNKNOWN_END, Order, Part, Sifted, carry_out, sift
-from scenarios.stored.large.summaries import Lives
+from scenarios.stored.large.scan import UNKNOWN_END, Order, Part, Scanned, carry_out, scan
+from scenarios.stored.large.summaries import Summaries
 from scenarios.stored.reading import LINE_BYTES_MAX, NO_EVENT, SECOND_FINAL, is_packed, open_history, went_back
 
 SEARCHED_BYTES = 16 * 2**20
@@ -34,14 +34,16 @@ PART_BYTES_MIN = 8 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Sieved:
+class Prefiltered:
     """A history reduced to what has to be judged, and the count of the rest."""
 
     recorded: Recorded
-    ordinary: Ordinary
+    unremarkable: Unremarkable
 
 
-def sieve(files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = (), parts_min: int = 1) -> Sieved:
+def prefilter(
+    files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = (), parts_min: int = 1, is_sorted: bool = True
+) -> Prefiltered:
     """Reduce the history that these JSON-lines files hold.
 
     `keep`: tasks to keep whatever they did. `parts_min`: into how many parts each file is cut at least.
@@ -49,22 +51,26 @@ def sieve(files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = (), pa
     Raises:
         duckdb.Error: DuckDB cannot read them at all; reading them whole says by file and line why.
     """
-    with tempfile.TemporaryDirectory(prefix="tasklab-sieve-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="tasklab-prefilter-") as scratch:
         account = Path(scratch) / "final.json"
         where = _copy_final(files, account)
         others = [_without_final(file, Path(scratch)) if file == where else file for file in files]
-        with closing(Lives(others, Path(scratch))) as lives:
-            can_list_done = where is None or lives.list_final(account, account.stat().st_size)
-            odd, ordinary = lives.sort(policy, keep=keep, can_list_done=can_list_done)
-            last_end_ns, records_states = lives.last_end_ns, lives.records_states
+        with closing(Summaries(others, Path(scratch))) as summaries:
+            lists_done = where is not None and summaries.list_final(account, account.stat().st_size)
+            odd, unremarkable = summaries.sort(policy, keep=keep, lists_done=lists_done)
+            last_end_ns, records_states = summaries.last_end_ns, summaries.records_states
     parts = [part for file in files for part in _parts(file, parts_min)]
-    sifted = _sift_all(parts, odd, exact_trail=False)
-    if any(one.trail_went_back for one in sifted) or _goes_back(parts, sifted, "trail_first_ns", "trail_latest_ns"):
+    scanned = _scan_all(parts, odd, exact_trail=False, is_sorted=is_sorted)
+    if is_sorted and (
+        any(one.trail_went_back for one in scanned) or _goes_back(parts, scanned, "trail_first_ns", "trail_latest_ns")
+    ):
         parts = [_whole(file) for file in files]
-        sifted = _sift_all(parts, odd, exact_trail=True)
-    recorded = _recorded(files, parts, sifted)
-    recorded.history.count_in(last_end_ns=last_end_ns, records_states=records_states)
-    return Sieved(recorded, ordinary)
+        scanned = _scan_all(parts, odd, exact_trail=True, is_sorted=True)
+    recorded = _recorded(files, parts, scanned, is_sorted=is_sorted)
+    last_ns = max((max(one.latest_ns.values(), default=0) for one in scanned), default=0)
+    last_ns = max(last_ns, max((max(one.trail_latest_ns.values(), default=0) for one in scanned), default=0))
+    recorded.history.count_in(last_end_ns=last_end_ns, records_states=records_states, last_ns=last_ns)
+    return Prefiltered(recorded, unremarkable)
 
 
 def _copy_final(files: Sequence[Path], into: Path) -> Path | None:
@@ -152,19 +158,19 @@ def _whole(file: Path) -> Part:
     return Part(str(file), 0, UNKNOWN_END if is_packed(file) else file.stat().st_size, is_last=True)
 
 
-def _sift_all(parts: Sequence[Part], odd: frozenset[str], *, exact_trail: bool) -> list[Sifted]:
-    """Every part sifted, in their order; by several processes where it pays to start them."""
+def _scan_all(parts: Sequence[Part], odd: frozenset[str], *, exact_trail: bool, is_sorted: bool) -> list[Scanned]:
+    """Every part scanned, in their order; by several processes where it pays to start them."""
     count = min(len(parts), os.cpu_count() or 1)
     if sum(part.end - part.begin for part in parts) < 2 * PART_BYTES_MIN:
         count = 1
-    orders = [Order(list(parts[number::count]), odd, exact_trail) for number in range(count)]
+    orders = [Order(list(parts[number::count]), odd, exact_trail, is_sorted) for number in range(count)]
     answers = [carry_out(orders[0])] if count == 1 else _by_processes(orders)
     return [answers[number % count][number // count] for number in range(len(parts))]
 
 
-def _by_processes(orders: Sequence[Order]) -> list[list[Sifted]]:
+def _by_processes(orders: Sequence[Order]) -> list[list[Scanned]]:
     # Programs of their own, and not multiprocessing: that would run the caller's main module again in each of them.
-    argv = [sys.executable, "-P", "-m", sift.__module__]
+    argv = [sys.executable, "-P", "-m", scan.__module__]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with ExitStack() as stack:
         processes = [
@@ -177,59 +183,65 @@ def _by_processes(orders: Sequence[Order]) -> list[list[Sifted]]:
         return [_answer(process) for process in processes]
 
 
-def _answer(process: subprocess.Popen[bytes]) -> list[Sifted]:
+def _answer(process: subprocess.Popen[bytes]) -> list[Scanned]:
     assert process.stdout is not None
     content = process.stdout.read()
     if process.wait() != 0:
-        raise SiftingFailed(process.returncode)
-    return msgspec.msgpack.decode(content, type=list[Sifted])
+        raise ScanFailed(process.returncode)
+    return msgspec.msgpack.decode(content, type=list[Scanned])
 
 
-class SiftingFailed(Exception):
-    """A process that sifted a part of the history died: most likely the machine ran out of memory."""
+class ScanFailed(Exception):
+    """A process that scanned a part of the history died: most likely the machine ran out of memory."""
 
     def __init__(self, returncode: int) -> None:
         super().__init__(f"a process that read a part of the history ended with {returncode}; is there enough memory?")
 
 
-def _recorded(files: Sequence[Path], parts: Sequence[Part], sifted: Sequence[Sifted]) -> Recorded:
+def _recorded(files: Sequence[Path], parts: Sequence[Part], scanned: Sequence[Scanned], *, is_sorted: bool) -> Recorded:
     malformed: list[Malformed] = []
     finals: list[tuple[str, int]] = []
     lines_before: Counter[str] = Counter()
-    for part, one in zip(parts, sifted, strict=True):
+    for part, one in zip(parts, scanned, strict=True):
         before = lines_before[part.file]
         malformed.extend(Malformed(Path(part.file).name, before + line, why) for line, why in one.malformed)
         finals.extend((Path(part.file).name, before + line) for line in one.finals)
         lines_before[part.file] += one.lines
-    malformed.extend(_goes_back(parts, sifted, "first_ns", "latest_ns"))
+    if is_sorted:
+        malformed.extend(_goes_back(parts, scanned, "first_ns", "latest_ns"))
     malformed.extend(Malformed(name, line, SECOND_FINAL) for name, line in finals[1:])
-    if not malformed and not any(one.events for one in sifted):
+    if not malformed and not any(one.events for one in scanned):
         malformed.append(Malformed(", ".join(file.name for file in files), 0, NO_EVENT))
-    events = _kept_events(sifted)
+    events = _kept_events(scanned)
     names = tuple(file.name for file in files)
-    return Recorded(History(events), tuple(malformed), sum(one.torn for one in sifted), names)
+    words: dict[str, frozenset[str]] = {}
+    for part, one in zip(parts, scanned, strict=True):
+        if one.foreign_words:
+            name = Path(part.file).name
+            words[name] = words.get(name, frozenset()) | frozenset(one.foreign_words)
+    return Recorded(History(events), tuple(malformed), sum(one.torn for one in scanned), names, words)
 
 
-def _kept_events(sifted: Sequence[Sifted]) -> list[Event]:
+def _kept_events(scanned: Sequence[Scanned]) -> list[Event]:
     """The events that were kept; each actor's name and each event's is in memory once, which is a quarter of it all."""
-    actors = {actor for one in sifted for actor in (*one.first_ns, *one.trail_first_ns)}
+    actors = {actor for one in scanned for actor in (*one.first_ns, *one.trail_first_ns)}
     kept: type[msgspec.Struct] = Event
     if 0 < len(actors) <= SHARED_NAMES_MAX:
         names = [("actor", Literal[tuple(sorted(actors))]), ("event", Literal[tuple(REQUIRED_FIELDS)])]
         kept = msgspec.defstruct("Kept", names, bases=(Event,), frozen=True, kw_only=True, gc=False)
     decode = msgspec.msgpack.Decoder(list[kept]).decode  # type: ignore[valid-type]  # made above
     events: list[Event] = []
-    for one in sifted:
+    for one in scanned:
         events.extend(decode(one.kept))
         one.kept = b""
     return events
 
 
-def _goes_back(parts: Sequence[Part], sifted: Sequence[Sifted], first: str, latest: str) -> list[Malformed]:
+def _goes_back(parts: Sequence[Part], scanned: Sequence[Scanned], first: str, latest: str) -> list[Malformed]:
     """Where an actor's time goes back from one part of a file to a later one."""
     found = []
     latest_ns: dict[tuple[str, str], int] = {}
-    for part, one in zip(parts, sifted, strict=True):
+    for part, one in zip(parts, scanned, strict=True):
         for actor, t_ns in getattr(one, first).items():
             before_ns = latest_ns.get((part.file, actor), t_ns)
             if t_ns < before_ns:

@@ -16,10 +16,12 @@ from scenarios.record.events import (
     FINAL_LISTS,
     INSTANT_MAX_NS,
     REQUIRED_FIELDS,
+    UNKNOWN_TO_PROCESSES,
     Event,
     MalformedEvent,
     checked,
     decode_event,
+    is_of_process,
 )
 from scenarios.record.timeline import FOREVER_NS
 from scenarios.stored.reading import DAMAGED, LINE_BYTES_MAX, MALFORMED_MAX, TRAIL, damaged, open_history, went_back
@@ -27,7 +29,7 @@ from scenarios.stored.reading import DAMAGED, LINE_BYTES_MAX, MALFORMED_MAX, TRA
 BLOCK_BYTES = 2**16
 """So little that its events stay in the cache of the processor: twice as fast as a megabyte."""
 UNKNOWN_END = 2**62
-"""The end of a part of which only reading can tell how long it is."""
+"""The end of a part whose length only reading can tell."""
 
 _OF_A_TASK = frozenset(
     {
@@ -91,7 +93,7 @@ class Part:
 
 
 @dataclass(slots=True)
-class Sifted:
+class Scanned:
     """What a part held. `malformed`: line of the part (from 1), and why.
 
     `first_ns` and `latest_ns`: by actor, for its clock must not go back from one part to the next; `trail_…`: the same of its
@@ -109,30 +111,32 @@ class Sifted:
     trail_first_ns: dict[str, int] = field(default_factory=dict)
     trail_latest_ns: dict[str, int] = field(default_factory=dict)
     trail_went_back: bool = False
+    foreign_words: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What one process is to sift."""
+    """What one process is to scan."""
 
     parts: list[Part]
     odd: frozenset[str]
     exact_trail: bool
+    is_sorted: bool = True
 
 
-def sift(part: Part, odd: frozenset[str], *, exact_trail: bool) -> Sifted:
+def scan(part: Part, odd: frozenset[str], *, exact_trail: bool, is_sorted: bool = True) -> Scanned:
     """Check every line of the part and keep the events of the subjects in `odd`, and those that belong to no task.
 
     `exact_trail`: hold the rows of each task of an audit trail against their order, instead of all of them.
     """
-    sifter = _Sifter(odd, exact_trail)
+    scanner = _Scanner(odd, exact_trail, is_sorted=is_sorted, is_of_process=is_of_process(Path(part.file).name))
     try:
         with open_history(Path(part.file)) as stream:
             for block, is_last in _blocks(stream, part):
-                sifter.take(block, is_last=is_last)
+                scanner.take(block, is_last=is_last)
     except DAMAGED as error:
-        sifter.break_off(damaged(error))
-    return sifter.result()
+        scanner.break_off(damaged(error))
+    return scanner.result()
 
 
 class _Latest(dict[str, int]):
@@ -142,35 +146,39 @@ class _Latest(dict[str, int]):
         return FOREVER_NS
 
 
-class _Sifter:
-    def __init__(self, odd: frozenset[str], exact_trail: bool) -> None:
+class _Scanner:
+    def __init__(self, odd: frozenset[str], exact_trail: bool, *, is_sorted: bool, is_of_process: bool) -> None:
         self._odd = odd
         self._exact_trail = exact_trail
-        self._sifted = Sifted(latest_ns=_Latest(), trail_latest_ns=_Latest())
+        self._is_sorted = is_sorted
+        self._is_of_process = is_of_process
+        self._scanned = Scanned(latest_ns=_Latest(), trail_latest_ns=_Latest())
         self._kept: list[Event] = []
         self._trail_ns: dict[tuple[str, str | None], int] = {}
 
-    def result(self) -> Sifted:
+    def result(self) -> Scanned:
         """Everything found so far."""
-        self._sifted.kept = msgspec.msgpack.encode(self._kept)
-        return self._sifted
+        self._scanned.kept = msgspec.msgpack.encode(self._kept)
+        return self._scanned
 
     def break_off(self, why: str) -> None:
-        """Nothing after this can be read."""
-        self._sifted.malformed.append((self._sifted.lines + 1, why))
+        """Stop: the rest of the file cannot be read."""
+        self._scanned.malformed.append((self._scanned.lines + 1, why))
 
     def take(self, block: bytes, *, is_last: bool) -> None:
-        """Check and sift whole lines; `is_last`: nothing comes after them in the file, so the last one may be torn."""
-        if len(self._sifted.malformed) >= MALFORMED_MAX:
-            self._sifted.lines += block.count(b"\n")
+        """Check and scan whole lines; `is_last`: nothing comes after them in the file, so the last one may be torn."""
+        if len(self._scanned.malformed) >= MALFORMED_MAX:
+            self._scanned.lines += block.count(b"\n")
             return
         lines = block.count(b"\n")
         events = _events(block)
+        if self._is_of_process:
+            self._scanned.foreign_words += sorted({event.event for event in events} & UNKNOWN_TO_PROCESSES)
         if len(events) == lines:
             self._take_events(events)
         else:  # a line that is no event, an empty one, or a last one without its end: look at each
             self._take_lines(block, is_last=is_last)
-        self._sifted.lines += lines
+        self._scanned.lines += lines
 
     def _take_lines(self, block: bytes, *, is_last: bool) -> None:
         for number, line in enumerate(block.splitlines(keepends=True), start=1):
@@ -181,17 +189,19 @@ class _Sifter:
                 event = decode_event(content)
             except MalformedEvent as error:
                 if is_last and not line.endswith(b"\n"):
-                    self._sifted.torn += 1
+                    self._scanned.torn += 1
                 else:
-                    self._sifted.malformed.append((self._sifted.lines + number, str(error)))
+                    self._scanned.malformed.append((self._scanned.lines + number, str(error)))
                 continue
+            if self._is_of_process and event.event in UNKNOWN_TO_PROCESSES:
+                self._scanned.foreign_words.append(event.event)
             self._take_events([event], number)
 
     def _take_events(self, events: list[Event], number: int = 1) -> None:
         """`number`: the line of the first one, counted within the block."""
         odd, keep = self._odd, self._kept.append
-        latest_ns, trail_latest_ns = self._sifted.latest_ns, self._sifted.trail_latest_ns
-        for line, event in enumerate(events, start=self._sifted.lines + number):
+        latest_ns, trail_latest_ns = self._scanned.latest_ns, self._scanned.trail_latest_ns
+        for line, event in enumerate(events, start=self._scanned.lines + number):
             task, actor, t_ns, name = event.task, event.actor, event.t_ns, event.event
             # The fast way, for nearly every line; what it does not take is looked at in full.
             if name in _OF_A_TASK and task is not None and t_ns >= latest_ns[actor]:
@@ -204,20 +214,20 @@ class _Sifter:
                     keep(event)
             else:
                 self._take_event(event, line)
-        self._sifted.events += len(events)
+        self._scanned.events += len(events)
 
     def _take_event(self, event: Event, line: int) -> None:
         try:
             event = checked(event)
         except MalformedEvent as error:
-            self._sifted.malformed.append((line, str(error)))
+            self._scanned.malformed.append((line, str(error)))
             return
         if event.event in TRAIL:
             self._take_time_of_row(event, line)
         else:
             self._take_time(event, line)
         if event.event == "final":
-            self._sifted.finals.append(line)
+            self._scanned.finals.append(line)
             lists = {name: self._odd_ones(getattr(event, name)) for name in FINAL_LISTS}
             self._kept.append(msgspec.structs.replace(event, **lists))
         elif (
@@ -229,28 +239,29 @@ class _Sifter:
         return None if tasks is None else tuple(filter(self._odd.__contains__, tasks))
 
     def _take_time(self, event: Event, line: int) -> None:
-        before_ns = self._sifted.latest_ns.get(event.actor)
+        before_ns = self._scanned.latest_ns.get(event.actor)
         if before_ns is None:
-            self._sifted.first_ns[event.actor] = event.t_ns
-        elif event.t_ns < before_ns:
-            self._sifted.malformed.append((line, went_back(event.actor, event.t_ns, before_ns)))
-        self._sifted.latest_ns[event.actor] = event.t_ns
+            self._scanned.first_ns[event.actor] = event.t_ns
+        elif event.t_ns < before_ns and self._is_sorted:
+            self._scanned.malformed.append((line, went_back(event.actor, event.t_ns, before_ns)))
+        self._scanned.latest_ns[event.actor] = event.t_ns
 
     def _take_time_of_row(self, event: Event, line: int) -> None:
         actor, t_ns = event.actor, event.t_ns
         if self._exact_trail:
             before_ns = self._trail_ns.get((actor, event.task))
-            if before_ns is not None and t_ns < before_ns:
-                self._sifted.malformed.append((line, went_back(actor, t_ns, before_ns)))
+            if self._is_sorted and before_ns is not None and t_ns < before_ns:
+                self._scanned.malformed.append((line, went_back(actor, t_ns, before_ns)))
             self._trail_ns[actor, event.task] = t_ns
-            self._sifted.trail_first_ns.setdefault(actor, t_ns)
+            self._scanned.trail_first_ns.setdefault(actor, t_ns)
+            self._scanned.trail_latest_ns[actor] = max(t_ns, self._scanned.trail_latest_ns.get(actor, t_ns))
             return
-        before_ns = self._sifted.trail_latest_ns.get(actor)
+        before_ns = self._scanned.trail_latest_ns.get(actor)
         if before_ns is None:
-            self._sifted.trail_first_ns[actor] = t_ns
-        elif t_ns < before_ns:
-            self._sifted.trail_went_back = True
-        self._sifted.trail_latest_ns[actor] = t_ns
+            self._scanned.trail_first_ns[actor] = t_ns
+        elif t_ns < before_ns and self._is_sorted:
+            self._scanned.trail_went_back = True
+        self._scanned.trail_latest_ns[actor] = t_ns
 
 
 def _events(block: bytes) -> list[Event]:
@@ -283,9 +294,9 @@ def _lines_of(stream: BinaryIO, left: int) -> bytes:
     return block
 
 
-def carry_out(order: Order) -> list[Sifted]:
-    """Each part of the order, sifted."""
-    return [sift(part, order.odd, exact_trail=order.exact_trail) for part in order.parts]
+def carry_out(order: Order) -> list[Scanned]:
+    """Each part of the order, scanned."""
+    return [scan(part, order.odd, exact_trail=order.exact_trail, is_sorted=order.is_sorted) for part in order.parts]
 
 
 def _main() -> None:

@@ -1,15 +1,16 @@
-"""Which tasks of a large history are ordinary: one grouping by DuckDB over its files, and what follows from it."""
+"""One summary for each task of a large history, by DuckDB: which tasks are unremarkable, and their counts."""
 
 # ruff: noqa: S608 -- statements are put together from this module's own constants; names from outside are parameters
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 
-from scenarios.judging.policy import Policy
-from scenarios.judging.unremarkable import Ordinary
-from scenarios.record.events import FINAL_LISTS, NS_PER_S
+from scenarios.judging.policy import REPORT_S, Policy
+from scenarios.judging.unremarkable import Unremarkable
+from scenarios.record.events import FINAL_LISTS, NS_PER_S, ns_of
 from scenarios.record.timeline import FOREVER_NS
 from scenarios.stored.reading import is_packed
 
@@ -18,14 +19,14 @@ ACCOUNT_MEMORY = 8
 """By how much more memory than its length reading the account takes."""
 OBJECT_BYTES = 16 * 2**20
 """For how long a line DuckDB is ready; only the account is ever longer, and is read by itself."""
-EVENTS_OF_ORDINARY_MAX = 60
+EVENTS_OF_UNREMARKABLE_MAX = 60
 """More events than this of one subject are looked at; fewer cannot overflow a counter of six bits."""
 
 _COLUMNS = {
     **dict.fromkeys(("t_ns", "attempt", "fence"), "BIGINT"),
     **dict.fromkeys(("t_s", "due_s", "deadline_s"), "DOUBLE"),
     **dict.fromkeys(
-        ("event", "task", "resource", "step", "from", "to", "state", "key", "user", "scope", "order_key"),
+        ("event", "task", "resource", "step", "from", "to", "state", "key", "user", "scope", "order_key", "result"),
         "VARCHAR",
     ),
     "priority": "BIGINT",
@@ -43,23 +44,23 @@ _COUNTED = (
     "lease.acquired",
     "lease.released",
 )
-"""What an ordinary task may have, each in its own six bits of one sum."""
+"""What an unremarkable task may have, each in its own six bits of one sum."""
 
 _PASSED_OVER = (
     *("ack.invoke", "ack.ok", "ack.info"),
     *("cancel.invoke", "cancel.fail", "cancel.info"),
 )
-"""What says nothing of a task that ran once and succeeded."""
+"""Events that no judge needs of a task that ran once and succeeded."""
 
 _ODD_BIT = 60
 """Above all counters: the sum is at least 2**60 where the subject has any other event."""
 
 
 _MARK = "\x01"
-"""Before the names of what has a row in `lives` without being a task."""
+"""Before the names of what has a row in `summaries` without being a task."""
 
 
-class Lives:
+class Summaries:
     """What each task of the files did, in one row a task; DuckDB holds it, and spills to `directory` what does not fit."""
 
     def __init__(self, files: Sequence[Path], directory: Path) -> None:
@@ -74,12 +75,12 @@ class Lives:
             self._connection.execute(f"CREATE TABLE listed_{name} (task VARCHAR)")
         self._connection.execute(_GROUPING.replace("{source}", _source(files)))
         marked = self._connection.execute(
-            "DELETE FROM lives WHERE starts_with(subject, ?) RETURNING subject, start_ns, last_ns", [_MARK]
+            "DELETE FROM summaries WHERE starts_with(subject, ?) RETURNING subject, start_ns, last_ns", [_MARK]
         ).fetchall()
         self._spans = {subject[1:]: (earliest_ns, latest_ns) for subject, earliest_ns, latest_ns in marked}
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the database."""
         self._connection.close()
 
     def list_final(self, file: Path, content_bytes: int) -> bool:
@@ -100,35 +101,41 @@ class Lives:
     @property
     def last_end_ns(self) -> int | None:
         """When the last attempt ended."""
-        return self._one("SELECT max(end_ns) FROM lives")
+        return self._one("SELECT max(end_ns) FROM summaries")
 
     @property
     def records_states(self) -> bool:
         """Whether there is any row of an audit trail."""
-        return bool(self._one("SELECT count(*) FROM lives WHERE has_states"))
+        return bool(self._one("SELECT count(*) FROM summaries WHERE has_states"))
 
-    def sort(self, policy: Policy, *, keep: Iterable[str], can_list_done: bool) -> tuple[frozenset[str], Ordinary]:
+    def sort(self, policy: Policy, *, keep: Iterable[str], lists_done: bool) -> tuple[frozenset[str], Unremarkable]:
         """The subjects that must be looked at, and the count of the others."""
-        self._set_aside("names_priority OR (SELECT bool_or(names_priority) FROM lives)")  # any may have overtaken any
+        self._set_aside(
+            "names_priority OR (SELECT bool_or(names_priority) FROM summaries)"
+        )  # any may have overtaken any
         if self.records_states:
             self._set_aside("NOT has_states")
+        for condition in _asked_of_all(policy):
+            self._set_aside(condition)
         for subject in keep:
             self._set_aside("subject = ?", subject)
         if "pause.ok" in self._spans:
             self._set_aside("start_ns BETWEEN ? AND ?", *self._paused())
         if "fault.healed" in self._spans and policy.budget_s is not None:
             healed_ns = self._spans["fault.healed"][1]
-            self._set_aside("last_ns > ?", healed_ns + round(policy.budget_s * NS_PER_S))
+            self._set_aside("last_ns > greatest(acknowledged_ns, ?) + ?", healed_ns, ns_of(policy.budget_s))
         for name in FINAL_LISTS[1:]:
             self._set_aside(f"subject IN (SELECT task FROM listed_{name})")
-        if can_list_done:
-            self._set_aside("reads_final AND subject NOT IN (SELECT task FROM listed_done)")
-        self._set_aside("key IN (SELECT key FROM lives WHERE key IS NOT NULL GROUP BY key HAVING count(*) > 1)")
-        return self._odd(), self._ordinary()
+        if lists_done:
+            self._set_aside("subject NOT IN (SELECT task FROM listed_done)")
+        late_ns = ns_of(REPORT_S if policy.budget_s is None else policy.budget_s)
+        self._set_aside("read_ns > end_ns + ?", late_ns)  # what a client read so late has to be looked at
+        self._set_aside("key IN (SELECT key FROM summaries WHERE key IS NOT NULL GROUP BY key HAVING count(*) > 1)")
+        return self._odd(), self._unremarkable(policy, lists_done=lists_done)
 
     def _set_aside(self, condition: str, *parameters: object) -> None:
-        """These tasks are not ordinary after all."""
-        self._connection.execute(f"UPDATE lives SET plain = false WHERE plain AND ({condition})", parameters)
+        """Mark tasks that meet the condition as not unremarkable."""
+        self._connection.execute(f"UPDATE summaries SET plain = false WHERE plain AND ({condition})", parameters)
 
     def _paused(self) -> tuple[int, int]:
         """From the first pause to the last resumption: a start within may be one too many."""
@@ -139,24 +146,37 @@ class Lives:
     def _odd(self) -> frozenset[str]:
         listed = " UNION ALL ".join(f"SELECT task FROM listed_{name}" for name in FINAL_LISTS)
         rows = self._connection.execute(
-            "SELECT subject FROM lives WHERE NOT plain UNION"
-            f" SELECT task FROM ({listed}) WHERE task NOT IN (SELECT subject FROM lives)"
+            "SELECT subject FROM summaries WHERE NOT plain UNION"
+            f" SELECT task FROM ({listed}) WHERE task NOT IN (SELECT subject FROM summaries)"
         ).fetchall()
         return frozenset(row[0] for row in rows)
 
-    def _ordinary(self) -> Ordinary:
+    def _unremarkable(self, policy: Policy, *, lists_done: bool) -> Unremarkable:
         counts = self._connection.execute(
             "SELECT count(*), count_if(has_states), 3 * count_if(has_states), sum(reads), count_if(reads_final),"
-            " sum(reports), count(key), count_if(has_deadline), sum(leases), sum(fenced) FROM lives WHERE plain"
+            " sum(reports), count(key), count_if(has_deadline), sum(leases), sum(fenced), sum(results_read),"
+            " count_if(results_read > 0 AND result IS NOT NULL) FROM summaries WHERE plain"
         ).fetchone()
         assert counts is not None
-        return Ordinary(*(int(count or 0) for count in counts))
+        counted = Unremarkable(*(int(count or 0) for count in counts))
+        awaited = counted.tasks if isinstance(policy.wait_s, int | float) else 0
+        return replace(counted, listed=counted.tasks if lists_done else 0, awaited=awaited)
 
     def _one(self, query: str) -> int | None:
         row = self._connection.execute(query).fetchone()
         assert row is not None
         value: int | None = row[0]
         return value
+
+
+def _asked_of_all(policy: Policy) -> Iterator[str]:
+    """Which tasks a limit on all of them, on users, or on waiting makes remarkable."""
+    if isinstance(policy.wait_s, int | float):
+        yield f"start_ns > acknowledged_ns + {ns_of(policy.wait_s)}"
+    limits: list[str] = [] if policy.concurrency is None else [policy.concurrency.by]
+    limits += [] if policy.execution_window is None else [str(policy.execution_window.get("by") or "all")]
+    if any(by in ("all", "user") for by in limits):
+        yield "true"
 
 
 def _source(files: Sequence[Path]) -> str:
@@ -172,7 +192,7 @@ def _source(files: Sequence[Path]) -> str:
 def _read(files: Sequence[Path], compression: str) -> str:
     names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _COLUMNS.items())
-    # What is no event is found, and said, by the reading that follows (sift.py); here such a line is a row of NULLs.
+    # Lines that are no events become rows of NULLs here; the scan that follows (scan.py) names them.
     return (
         f"read_json([{names}], format = 'newline_delimited', ignore_errors = true, columns = {{{columns}}},"
         f" compression = '{compression}', maximum_object_size = {OBJECT_BYTES})"
@@ -192,12 +212,12 @@ _ODD = 1 << _ODD_BIT
 _CODES = " ".join(f"WHEN '{event}' THEN {one}" for event, one in _ONE.items())
 _MARKED_EVENTS = ", ".join(f"'{event}'" for event in ("pause.ok", "resume.ok", "fault.healed"))
 _MARKED = 0
-"""The code of events that have a row of their own in `lives`: from the first of them to the last."""
+"""The code of events that have a row of their own in `summaries`: from the first of them to the last."""
 _MARKS = " ".join(f"WHEN {event} THEN {_MARKED}" for event in _MARKED_EVENTS.split(", "))
 _PASSED = ", ".join(f"'{event}'" for event in _PASSED_OVER)
 
 _GROUPING = f"""
-CREATE TABLE lives AS
+CREATE TABLE summaries AS
 WITH named AS (
     SELECT
         CASE
@@ -212,7 +232,7 @@ WITH named AS (
         END AS code,
         coalesce(t_ns, CAST(round(t_s * {NS_PER_S}) AS BIGINT)) AS t_ns,
         event = 'attempt.fail' AS is_failure,
-        "from", "to", state, fence, step, deadline_s, priority,
+        "from", "to", state, fence, step, deadline_s, priority, result,
         CASE WHEN key IS NOT NULL THEN hash(key, coalesce("user", '')) END AS key
     FROM {{source}}
     WHERE event NOT IN ({_PASSED})
@@ -231,7 +251,14 @@ WITH named AS (
         min(key) AS key,
         max(key) AS key_max,
         min(CASE WHEN code IN ({_ONE["attempt.start"]}, {_MARKED}) THEN t_ns END) AS start_ns,
+        min(CASE WHEN code = {_ONE["submit.ok"]} THEN t_ns END) AS acknowledged_ns,
         max(CASE WHEN code = {_ONE["attempt.ok"]} OR is_failure THEN t_ns END) AS end_ns,
+        min(CASE WHEN code = {_ONE["effect"]} THEN t_ns END) AS effect_ns,
+        max(CASE WHEN code = {_ONE["status"]} THEN t_ns END) AS read_ns,
+        min(CASE WHEN code = {_ONE["attempt.ok"]} THEN result END) AS result,
+        min(CASE WHEN code = {_ONE["status"]} AND state = 'SUCCEEDED' THEN result END) AS read_result_min,
+        max(CASE WHEN code = {_ONE["status"]} AND state = 'SUCCEEDED' THEN result END) AS read_result_max,
+        count(CASE WHEN code = {_ONE["status"]} AND state = 'SUCCEEDED' THEN result END) AS results_read,
         max(CASE WHEN code IN ({_ONE["attempt.ok"]}, {_ONE["effect"]}, {_MARKED}) THEN t_ns END) AS last_ns,
         min(CASE WHEN code = {_ONE["state"]} AND "to" = 'ACCEPTED' AND "from" IS NULL THEN t_ns END) AS accepted_ns,
         min(CASE WHEN code = {_ONE["state"]} AND "to" = 'RUNNING' AND "from" = 'ACCEPTED' THEN t_ns END) AS running_ns,
@@ -246,7 +273,7 @@ WITH named AS (
 SELECT
     subject,
     coalesce(
-        events <= {EVENTS_OF_ORDINARY_MAX} AND code < {_ODD}
+        events <= {EVENTS_OF_UNREMARKABLE_MAX} AND code < {_ODD}
         AND {_INVOKED} = 1 AND {_ACKNOWLEDGED} = 1 AND {_STARTED} = 1 AND {_SUCCEEDED} = 1
         AND ({_EFFECTS} = 1 OR ({_EFFECTS} = 2 AND step_min <> step_max))
         AND {_REPORTS} <= 1 AND {_ACQUIRED} <= 1 AND {_RELEASED} <= {_ACQUIRED}
@@ -254,11 +281,13 @@ SELECT
         AND key IS NOT DISTINCT FROM key_max
         AND (read_final_ns IS NULL OR read_other_ns IS NULL OR read_other_ns < read_final_ns)
         AND (read_final_ns IS NULL OR succeeded_ns IS NULL OR succeeded_ns <= read_final_ns)
+        AND (read_final_ns IS NULL OR effect_ns <= read_final_ns)
+        AND (results_read = 0 OR (read_result_min = read_result_max AND (result IS NULL OR result = read_result_min)))
         AND (deadline_s IS NULL OR start_ns <= deadline_s * {NS_PER_S} - 1)
         AND ({_ROWS} = 0 OR ({_ROWS} = 3 AND accepted_ns < running_ns AND running_ns < succeeded_ns)),
         false
     ) AS plain,
-    has_states, start_ns, end_ns, last_ns, key, key <> key_max AS has_keys, names_priority,
+    has_states, start_ns, end_ns, last_ns, acknowledged_ns, read_ns, results_read, result, key, key <> key_max AS has_keys, names_priority,
     {_READS} AS reads,
     read_final_ns IS NOT NULL AS reads_final,
     {_REPORTS} AS reports,
@@ -267,7 +296,7 @@ SELECT
     fenced
 FROM grouped
 """
-"""Named events become one row a subject; the first condition that an ordinary task fails makes it one to be looked at.
+"""Named events become one row a subject; the first condition that an unremarkable task fails makes it one to be looked at.
 
-Who did something is not read: of a lease that was acquired once nobody else can have been a holder, whoever released it.
+Actors are ignored: a lease that was acquired only once had only one holder.
 """

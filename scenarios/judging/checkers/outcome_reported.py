@@ -1,0 +1,63 @@
+"""A task that ended is in the system's own list, and is read as ended, within the budget (rule 25). The witness is the task.
+
+A task with an attempt that ended ok, and that is not cancelled, expired or dead, is listed as done; a list that is null is no word. And
+its last status that was read later than `policy.budget_s` (30 s where not stated) after its last attempt's end, and earlier than
+`policy.result_ttl_s` after it where stated, shows a final state. Faults excuse reads as in rule 16.
+"""
+
+from scenarios.judging.causes import succeeded
+from scenarios.judging.excuses import Excuses, closed_ns
+from scenarios.judging.policy import REPORT_S, Policy
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.events import FINAL_STATES
+from scenarios.record.history import FOREVER_NS, Event, History, TaskTimeline, earliest_ns, ns_of
+
+
+def check(history: History, policy: Policy) -> Findings:
+    """Tasks that ended, and that the system does not report as ended."""
+    excuses = Excuses(history, policy)
+    violations = []
+    exercised = 0
+    lists_done = history.final is not None and history.final.done is not None
+    for timeline in history.tasks.values():
+        if not _ended_well(history, timeline, policy):
+            continue
+        read = _last_read(excuses, timeline, policy)
+        exercised += lists_done or read is not None
+        if lists_done and timeline.task not in history.lists.done:
+            what = "an attempt of it ended ok, and the final account does not list it as done"
+            violations.append(Violation(timeline.task, Proof.END, what))
+        elif read is not None and read.state not in FINAL_STATES:
+            after_s = (read.t_ns - _ended_ns(timeline)) / 1e9
+            what = f"a client read {read.state} {after_s:.3g} s after it had ended"
+            violations.append(Violation(timeline.task, Proof.RECORD, what))
+    figures = {"ended": exercised, "unreported": len(violations)}
+    return Findings(tuple(violations), exercised=exercised, figures=figures)
+
+
+def _ended_well(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
+    """An attempt of its last round ended ok, and it was not cancelled, expired or buried."""
+    if not succeeded(history, timeline, policy) or closed_ns(history, timeline) != FOREVER_NS:
+        return False
+    ended_ns = timeline.succeeded_ns
+    return not timeline.redrives_ns or (ended_ns is not None and ended_ns > timeline.redrives_ns[-1])
+
+
+def _ended_ns(timeline: TaskTimeline) -> int:
+    ends_ns = [attempt.ended_ns for attempt in timeline.attempts if attempt.ended_ns is not None]
+    return max([*ends_ns, *([] if timeline.succeeded_ns is None else [timeline.succeeded_ns])])
+
+
+def _last_read(excuses: Excuses, timeline: TaskTimeline, policy: Policy) -> Event | None:
+    """The last status that was asked for late enough, and answered while results are kept."""
+    if not timeline.statuses:
+        return None
+    ended_ns = _ended_ns(timeline)
+    bound_ns = ended_ns + ns_of(REPORT_S if policy.budget_s is None else policy.budget_s)
+    until_ns = FOREVER_NS if policy.result_ttl_s is None else ended_ns + ns_of(policy.result_ttl_s)
+    for read in reversed(timeline.statuses):
+        asked_ns = earliest_ns(read)
+        if read.t_ns >= until_ns or asked_ns <= bound_ns:
+            continue
+        return read if asked_ns > excuses.extended_ns(timeline, bound_ns, ended_ns, asked_ns) else None
+    return None
