@@ -1,10 +1,10 @@
-"""The simulated environment, as commands see it: it offers every service and starts none. Its worlds are in chaos.simulation."""
+"""The simulated environment, as commands see it: it offers the simulated services and starts none (worlds: chaos.simulation)."""
 
 import sqlite3
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from chaos.environment import SERVICE_NAMES, AnyEnvironment, ServiceName
+from chaos.environment import AnyEnvironment, ServiceName
 from chaos.faults import Fault
 
 
@@ -12,7 +12,7 @@ class SimulatedEnvironment(AnyEnvironment):
     """Nothing to start and nothing to clean up: each world is made, run and forgotten within one call."""
 
     name = "simulated"
-    offers: frozenset[ServiceName] = frozenset(SERVICE_NAMES)
+    offers: frozenset[ServiceName] = frozenset({"mysql", "redis", "rabbitmq"})
 
     def __enter__(self) -> "SimulatedEnvironment":
         """Nothing is started."""
