@@ -6,11 +6,14 @@ ScenarioError
 │   ├── RunExists            the run directory holds a run already
 │   ├── NothingToJudge       a path holds no run, no history or no cases
 │   ├── MalformedPolicy      what was given as a system's limits is none
+│   ├── MalformedStatement   a plug-in states something of its system that cannot be
 │   ├── NotAToken            what was given to be replayed says no world
 │   ├── NotARange            seeds, or a shard, that are none
 │   └── NotRows              a file that holds no rows of a campaign
 ├── NotApplicable        this scenario cannot be aimed at this system or environment (unknown: exit code 3)
 └── RunFailed            the lab could not bring the run to its end (unknown: exit code 3)
+    ├── PluginFailed         a plug-in raised, or its answer is none
+    ├── PluginLost           the client process of a plug-in hung, ended or broke the protocol
     ├── ExecutorMissing      what was asked to run simulated worlds is not installed
     └── ExecutorFailed       whoever ran them did not bring one to its end
 
@@ -69,6 +72,14 @@ class MalformedPolicy(WrongUsage):
     """What was given as a policy is none; the message says why."""
 
 
+class MalformedStatement(WrongUsage):
+    """A plug-in states something of its system that cannot be: a negative duration, an unknown promise."""
+
+    def __init__(self, system: str, what: str, why: str) -> None:
+        super().__init__(f"the plug-in of {system} states {what}: {why}")
+        self.system = system
+
+
 class NotAToken(WrongUsage):
     """What was given to be replayed says no world."""
 
@@ -98,6 +109,23 @@ class NotApplicable(ScenarioError):
 
 class RunFailed(ScenarioError):
     """The lab could not finish the run: a process did not start, nothing got ready, the account could not be read."""
+
+
+class PluginFailed(RunFailed):
+    """A plug-in raised, or answered something that is no answer. `why` says what, without the name of the system."""
+
+    def __init__(self, system: str, what: str, why: str) -> None:
+        super().__init__(f"the plug-in of {system} failed in {what}: {why}")
+        self.system = system
+        self.why = why
+
+
+class PluginLost(RunFailed):
+    """The client process of a plug-in is gone. `definite`: the operation was surely not done, because it was not sent."""
+
+    def __init__(self, why: str, *, definite: bool) -> None:
+        super().__init__(why)
+        self.definite = definite
 
 
 class ExecutorMissing(RunFailed):
