@@ -114,9 +114,7 @@ def words_of_plugins() -> ModuleType:
     sys.modules[stand_in.__name__] = stand_in
     if importlib.util.find_spec("tasklab") is None:
         return stand_in
-    import tasklab
-
-    return tasklab
+    return importlib.import_module("tasklab")
 
 
 def _module_at(file: Path) -> ModuleType:

@@ -3,6 +3,7 @@
 import shutil
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 LOG_BYTES_MAX = 64 << 20
@@ -53,15 +54,20 @@ class ProcessLog:
             self._output.close()
 
     def _copy(self) -> None:
-        while received := self._receive():
-            with self._lock:
-                if self._output.closed:
-                    return
-                if self._bytes < LOG_BYTES_MAX:
-                    self._output.write(received)
-                    self._bytes += len(received)
-                    if self._bytes >= LOG_BYTES_MAX:
-                        self._output.write(CUT)
+        with self._stream:
+            while received := self._receive():
+                with (
+                    self._lock,
+                    suppress(OSError, ValueError),
+                ):  # the disk is full, or the log is closed: read on all the same
+                    self._write(received)
+
+    def _write(self, received: bytes) -> None:
+        if self._bytes < LOG_BYTES_MAX:
+            self._output.write(received)
+            self._bytes += len(received)
+            if self._bytes >= LOG_BYTES_MAX:
+                self._output.write(CUT)
 
     def _receive(self) -> bytes:
         try:

@@ -5,7 +5,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -36,14 +36,14 @@ _decode = msgspec.json.Decoder(Answer).decode
 class ClientProcess:
     """A running client process. Thread-safe: requests of several threads are pipelined.
 
-    `patience` multiplies every deadline. A process that hangs, ends or breaks the protocol is *lost*: it is killed with all its
-    descendants, every open request ends with PluginLost, and so does every later one. `problems`: what its plug-in did wrong
-    without that; filled by those who ask.
+    `deadlines_s`: by request, how long an answer may take. A process that hangs, ends or breaks the protocol is *lost*: it is
+    killed with all its descendants, every open request ends with PluginLost, and so does every later one. `problems`: the
+    mistakes of its plug-in that did not cost it the process; those who ask add them.
     """
 
-    def __init__(self, argv: Sequence[str], *, directory: Path, patience: float = 1.0) -> None:
+    def __init__(self, argv: Sequence[str], *, directory: Path, deadlines_s: Mapping[str, float] = DEADLINES_S) -> None:
         self.problems: list[str] = []
-        self._patience = patience
+        self._deadlines_s = deadlines_s
         self._lock = threading.Lock()
         self._last_id = 0
         self._open: dict[int, tuple[Request, Future[Answer]]] = {}
@@ -75,7 +75,7 @@ class ClientProcess:
             request = msgspec.structs.replace(request, id=self._last_id)
             self._open[request.id] = request, answer
             self._requests.put(_encode(request) + b"\n")
-        deadline_s = DEADLINES_S[name] * self._patience
+        deadline_s = self._deadlines_s[name]
         try:
             answered = answer.result(deadline_s)
         except TimeoutError:
@@ -118,6 +118,11 @@ class ClientProcess:
                 return
 
     def _receive(self) -> None:
+        with self._connection:
+            self._lose(self._broken() or self._how_it_ended())
+
+    def _broken(self) -> str:
+        """Take answers until the connection ends; in which way the process broke the protocol before, if it did."""
         unread = bytearray()
         while received := _received(self._connection):
             unread += received
@@ -125,9 +130,8 @@ class ClientProcess:
             if b"\n" in received:
                 *lines, unread = unread.split(b"\n")
             if why := self._taken(lines) or _too_long(unread):
-                self._lose(f"the plug-in broke the protocol: {why}")
-                return
-        self._lose(self._how_it_ended())
+                return f"the plug-in broke the protocol: {why}"
+        return ""
 
     def _taken(self, lines: Sequence[bytearray]) -> str:
         """Hand each answer to the thread that waits for it; what is wrong with the first that is none."""

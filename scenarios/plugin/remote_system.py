@@ -29,12 +29,12 @@ T = TypeVar("T")
 
 
 class ClientProcesses:
-    """The client process of the present run. Thread-safe. `start` makes a new one."""
+    """The client process of the present run. Thread-safe. `start` makes a new one, with what it states of its system."""
 
-    def __init__(self, start: Callable[[], ClientProcess]) -> None:
+    def __init__(self, start: Callable[[], tuple[ClientProcess, Statement]]) -> None:
         self._start = start
         self._lock = threading.Lock()
-        self._present = start()
+        self._present, self.statement = start()
         self._namespace: str | None = None
 
     @property
@@ -46,12 +46,13 @@ class ClientProcesses:
         """The process of the run that has these services; of a new run: a new one.
 
         Raises:
-            PluginLost: it does not start.
+            PluginLost: a new one does not start.
+            WrongUsage: it does not describe its system again.
         """
         with self._lock:
             if self._namespace not in (None, services.namespace):
                 self._present.close()
-                self._present = self._start()
+                self._present, _ = self._start()
             self._namespace = services.namespace
             return self._present
 
@@ -211,7 +212,9 @@ POWERS: Mapping[str, type[RemoteSystem]] = MappingProxyType(
 """The class that has each method that a system may have, too. A description may name powers of a later version: they are passed over."""
 
 
-def remote_system(argv: Sequence[str], *, directory: Path, patience: float = 1.0) -> RemoteSystem:
+def remote_system(
+    argv: Sequence[str], *, directory: Path, deadlines_s: Mapping[str, float] = protocol.DEADLINES_S
+) -> RemoteSystem:
     """The system of the client process that `argv` starts, of a class that has the methods it described, and no others.
 
     Raises:
@@ -219,20 +222,18 @@ def remote_system(argv: Sequence[str], *, directory: Path, patience: float = 1.0
         PluginLost: it hangs, ends, or does not speak the protocol.
     """
 
-    statements: list[Statement] = []
-
-    def start() -> ClientProcess:
-        process = ClientProcess(argv, directory=directory, patience=patience)
-        try:
-            statements.append(checked(_description(process, argv[-1])))
-        except BaseException:  # also Ctrl-C: nothing of it stays
-            process.close()
-            raise
-        return process
-
-    processes = ClientProcesses(start)
-    statement = statements[0]
+    processes = ClientProcesses(lambda: _started(argv, directory, deadlines_s))
+    statement = processes.statement
     return _class_with(statement.powers, statement.summary)(processes, statement)
+
+
+def _started(argv: Sequence[str], directory: Path, deadlines_s: Mapping[str, float]) -> tuple[ClientProcess, Statement]:
+    process = ClientProcess(argv, directory=directory, deadlines_s=deadlines_s)
+    try:
+        return process, checked(_description(process, argv[-1]))
+    except BaseException:  # also Ctrl-C: nothing of it stays
+        process.close()
+        raise
 
 
 def _description(process: ClientProcess, place: str) -> protocol.Description:
