@@ -184,6 +184,12 @@ class Places(msgspec.Struct, frozen=True):
     places: Mapping[str, str]
 
 
+class StatedScenario(msgspec.Struct, frozen=True):
+    """The answer to `scenario`: objects as mappings, the class of each under "is"."""
+
+    scenario: dict[str, Any]
+
+
 OPERATIONS: Mapping[str, str] = MappingProxyType(
     {
         "Submit": "submit",

@@ -97,6 +97,12 @@ def checked_processes(system: str, stated: Collection[StatedProcess]) -> tuple[P
     )
 
 
+def known_promises(stated: Collection[str]) -> tuple[Guarantee, ...]:
+    """The promises of these names, in this order; raises UnknownName."""
+    by_name = {guarantee.value: guarantee for guarantee in Guarantee}
+    return tuple(by_name[name] for name in _known("promise", stated, by_name))
+
+
 def _fault_of(process: StatedProcess) -> str:
     """What is wrong with a process by itself, or nothing."""
     if not NAME.fullmatch(process.name) or process.name in RESERVED:
@@ -153,8 +159,7 @@ def _capabilities(stated: Collection[str] | None) -> frozenset[str] | None:
 
 
 def _promises(stated: Collection[str]) -> frozenset[Guarantee]:
-    by_name = {guarantee.value: guarantee for guarantee in Guarantee}
-    return frozenset(by_name[name] for name in _known("promise", stated, by_name))
+    return frozenset(known_promises(stated))
 
 
 def _known(kind: str, stated: Collection[str], known: Iterable[str]) -> Collection[str]:

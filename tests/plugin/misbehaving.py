@@ -4,8 +4,11 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
+from chaos.faults import KillProcess
+from scenarios.experiment.scenario import Between, Effects, Outlasting, Scenario, Strike, Workload
 from tasklab import Account, Event, Guarantee, Outcome, Pace, Policy, ProcessSpec, Submit
 
 
@@ -159,4 +162,13 @@ misspelt = stating(claims={"no_lost_tusk"})
 needy = stating(needs={"mysq"})
 nowhere = stating(name="../../x")
 nameless = stating(name=None)
+own_scenario = Scenario(
+    "own",
+    "A worker is killed while it works, and stays away.",
+    Workload(tasks=Between(5, 9), rate_per_s=20.0, work_s=Between(0.01, 0.02)),  # type: ignore[arg-type]
+    (Strike(KillProcess("worker"), when=Effects(Between(2, 4)), lasts_s=Outlasting("lease", 1.5)),),
+    (Guarantee.NO_LOST_TASK, Guarantee.NO_STUCK_TASK),
+)
+vague_scenario = replace(own_scenario, at_stake=("no_lost_tusk",))
+odd_scenario = replace(own_scenario, workload=Pace())  # type: ignore[arg-type]
 scattered = stating(claims="no_lost_task")

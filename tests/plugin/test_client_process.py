@@ -228,12 +228,12 @@ def test_what_cannot_be_is_refused_before_anything_is_started(remote: Any, place
 
 
 def test_a_client_process_needs_no_tasklab(remote: Any, services: Services) -> None:
-    plain = remote.program([sys.executable, "-I", "-S", str(ROOT / "tests" / "plugin" / "plain_client.py")])
+    plain = remote.program([sys.executable, "-I", "-S", str(ROOT / "docs" / "examples" / "plain" / "client.py")])
     client = plain.client(services)
 
     assert client.invoke(SUBMIT) == Outcome("ok", id="a")
     assert client.invoke(Cancel("a", "a")).kind == "fail"
-    assert plain.account(services).pending == ("a",)
+    assert plain.account(services) == Account(done=(), dead=(), cancelled=(), expired=(), pending=("a",))
     assert [spec.name for spec in plain.processes(services, Handlers({}))] == ["worker-1"]
     client.close()
 
