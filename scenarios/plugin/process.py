@@ -15,7 +15,7 @@ import msgspec
 
 from chaos.errors import ChaosError
 from chaos.hosting.warden_client import Ward, Warden
-from scenarios.errors import PluginLost
+from scenarios.errors import PluginLost, RunFailed
 from scenarios.plugin import launch
 from scenarios.plugin.log import ProcessLog
 from scenarios.plugin.protocol import ANSWER_BYTES_MAX, DEADLINES_S, Answer, Request
@@ -85,6 +85,13 @@ class ClientProcess:
             raise Unanswered(answered.error.kind, answered.error.message)
         return answered.ok
 
+    def check(self) -> None:
+        """Raise RunFailed if the plug-in has done something wrong, or the process is gone."""
+        if self.problems:
+            raise RunFailed(self.problems[0])
+        if self._lost is not None:
+            raise PluginLost(self._lost, definite=True)
+
     @property
     def lost(self) -> str | None:
         """Why the process is gone, or None."""
@@ -152,9 +159,8 @@ class ClientProcess:
     def _how_it_ended(self) -> str:
         code = self._ward.wait(END_TIMEOUT_S)
         self.log.wait(END_TIMEOUT_S)
-        how = "closed its standard output" if code is None else f"ended by itself, with exit code {code}"
         tail = self.log.tail()
-        return f"the plug-in's process {how}" + (f"; its last line: {tail}" if tail else "")
+        return f"the plug-in's process {_ending(code)}" + (f"; its last line: {tail}" if tail else "")
 
     def _await_end(self) -> None:
         """A descendant may hold the connection open; without its process it is worth nothing."""
@@ -196,6 +202,12 @@ def _start(warden: Warden, argv: Sequence[str], directory: Path) -> tuple[Ward, 
     connection.settimeout(None)
     errors.settimeout(None)
     return ward, connection, errors
+
+
+def _ending(code: int | None) -> str:
+    if code is None:
+        return "closed its standard output"
+    return f"ended by itself, with exit code {code}" if code >= 0 else f"was killed, by signal {-code}"
 
 
 def _received(connection: socket.socket) -> bytes:

@@ -15,7 +15,7 @@ import msgspec
 
 from chaos.environment import ProcessSpec, Services
 from scenarios.contract.system import Account, Client, Handlers, Operation, Outcome, System
-from scenarios.errors import PluginFailed, PluginLost, RunFailed, WrongUsage
+from scenarios.errors import PluginFailed, PluginLost, WrongUsage
 from scenarios.plugin import protocol
 from scenarios.plugin.process import LOG_NAME, ClientProcess, Unanswered, name_of
 from scenarios.plugin.protocol import Request, operation_fields, services_fields
@@ -87,16 +87,8 @@ class RemoteSystem:
         return RemoteClient(self, self._processes.of(services), next(self._client_names), services)
 
     def check(self) -> None:
-        """See to it that a run whose plug-in has failed goes on no longer.
-
-        Raises:
-            RunFailed: it has failed, or its process is gone.
-        """
-        process = self._processes.present
-        if process.problems:
-            raise RunFailed(process.problems[0])
-        if process.lost is not None:
-            raise PluginLost(process.lost, definite=True)
+        """Raise RunFailed if the plug-in has failed, or its process is gone: the run cannot go on."""
+        self._processes.present.check()
 
     def abandon(self) -> None:
         """End the client process, so that nothing waits for it any more."""
@@ -132,15 +124,16 @@ class RemoteClient:
         self._system = system
         self._process = process
         self._name = name
-        system.check()
+        process.check()
         system.ask(process, protocol.OpenClient(client=name, services=services_fields(services)), dict, "client()")
 
     def invoke(self, operation: Operation) -> Outcome:
         """The outcome; `info` where the plug-in raised, gave no outcome or was lost meanwhile, which is a problem of the run, too.
 
         Raises:
-            PluginLost: the process was gone before; the operation was not sent.
+            RunFailed: the plug-in has done something wrong before, or its process is gone; the operation was not sent.
         """
+        self._process.check()
         what = f"invoke({type(operation).__name__})"
         request = protocol.Invoke(client=self._name, operation=operation_fields(operation))
         try:
@@ -151,7 +144,7 @@ class RemoteClient:
             return Outcome("info", detail=str(error)[:DETAIL_CHARS])
         except PluginFailed as error:
             self._process.problems.append(str(error))
-            return Outcome("info", detail=f"the client raised {error.why}"[:DETAIL_CHARS])
+            return Outcome("info", detail=str(error)[:DETAIL_CHARS])
 
     def close(self) -> None:
         """Let the client go. Where the process is gone, so is the client."""
@@ -257,11 +250,7 @@ def _class_with(powers: Collection[str], summary: str) -> type[RemoteSystem]:
 
 
 def check_plugin(system: System) -> None:
-    """See to it that a run with a plug-in that has failed ends at once.
-
-    Raises:
-        RunFailed: the plug-in has failed, or its client process is gone.
-    """
+    """Raise RunFailed if the system's plug-in has failed, or its client process is gone: the run cannot go on."""
     if isinstance(system, RemoteSystem):
         system.check()
 
