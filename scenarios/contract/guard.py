@@ -55,10 +55,12 @@ class GuardedClient:
         """See scenarios.contract.system.Client.
 
         Raises:
-            RunFailed: it returned something that is no outcome.
+            RunFailed: it returned something that is no outcome, or its client process is gone.
         """
         try:
             answer = self._client.invoke(operation)
+        except ScenarioError:
+            raise
         except Exception as error:  # noqa: BLE001 — the edge: what the client does not map is unknown, never a failure
             return Outcome("info", detail=f"the client raised {error!r}"[:DETAIL_CHARS])
         outcome = answered("a client", f"invoke({type(operation).__name__})", answer, Outcome)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -30,6 +31,7 @@ from scenarios.experiment.status_reader import StatusReader
 from scenarios.experiment.submissions import Submissions
 from scenarios.experiment.supervision import Supervisor
 from scenarios.experiment.trail import write_lost_acks, write_trail
+from scenarios.plugin.remote_system import abandon_plugin, check_plugin
 from scenarios.record.run_facts import RunFacts
 from scenarios.stored.rundir import RunDirectory
 
@@ -74,6 +76,7 @@ class Run:
 
     def account(self) -> Account:
         """What the system says of its tasks; of one that cannot say, what the outside resource has seen stands for done."""
+        check_plugin(self.system)
         if isinstance(self.system, Accountable):
             with plugin_call(self.system.name, "account()"):
                 account = self.system.account(self.services)
@@ -224,6 +227,7 @@ def _warm_up(run: Run) -> None:
 
 
 def _check_alive(run: Run) -> None:
+    check_plugin(run.system)
     for name, process in run.processes.items():
         if not process.is_alive():
             tail = process.log.read_text(errors="replace")[-2000:]
@@ -239,12 +243,15 @@ def _storm_and_calm(run: Run, driver: Driver, reader: StatusReader, stack: ExitS
     stack.callback(driver.stop)
     stack.callback(reader.stop)
     stack.enter_context(supervisor)
+    stack.push(
+        partial(_abandon_if_failed, run.system)
+    )  # first of all: threads of clients may be waiting for the plug-in
     driver.start()
     reader.start()
     run.phase("storm")
     try:
         with nemesis_at_work:
-            _await_end_of_storm(driver, nemesis_at_work, run.outside)
+            _await_end_of_storm(run, driver, nemesis_at_work)
     finally:
         run.facts.strikes = [course.facts() for course in run.courses]
     run.facts.problems += [*nemesis_at_work.problems(), *driver.problems(), *_too_little_work(run)]
@@ -273,13 +280,22 @@ def _too_little_work(run: Run) -> list[str]:
     return ["too little work: no submission but the warm-up was acknowledged or possible"]
 
 
-def _await_end_of_storm(driver: Driver, nemesis_at_work: Nemesis, outside: OutsideServer) -> None:
+def _abandon_if_failed(
+    system: System, _kind: type[BaseException] | None, error: BaseException | None, _: object
+) -> None:
+    if error is not None:
+        abandon_plugin(system)
+
+
+def _await_end_of_storm(run: Run, driver: Driver, nemesis_at_work: Nemesis) -> None:
     while not driver.finished():
+        check_plugin(run.system)
         time.sleep(LOOK_S)  # the next look: there is nothing to be woken by
     ended_s = time.monotonic()
     while not nemesis_at_work.over():
+        check_plugin(run.system)
         waited_s = time.monotonic() - ended_s
-        quiet = min(waited_s, outside.quiet_s()) > MISS_QUIET_S and not nemesis_at_work.strikes_now()
+        quiet = min(waited_s, run.outside.quiet_s()) > MISS_QUIET_S and not nemesis_at_work.strikes_now()
         if quiet or waited_s > MISS_AFTER_S:
             nemesis_at_work.give_up()
         time.sleep(LOOK_S)  # the next look: quiet is what does not happen

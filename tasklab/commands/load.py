@@ -79,12 +79,12 @@ def load(
     with explained():
         from chaos.ports import PortLease
         from loadtests.arrivals import LoadPlan
-        from scenarios.lookup import find_scenario, find_system
+        from scenarios.plugin.opening import open_scenario, open_system
         from tasklab.commands.load_driver import Page
 
         _check_port(web_port)
-        struck = None if fault is None else find_scenario(fault)
-        plugin = find_system(system)
+        struck = None if fault is None else open_scenario(fault)
+        plugin = open_system(system)
         drawn = SystemRandom().randrange(SEED_MAX) if seed is None else seed
         plan = LoadPlan(rate, duration, drawn)
         place = place_for_runs(out)

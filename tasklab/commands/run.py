@@ -77,8 +77,24 @@ def run(
     ],
     system: Annotated[
         str,
-        typer.Option(help="A name from `tasklab list systems`, or package.module:attribute of your own plug-in."),
+        typer.Option(
+            help="A name from `tasklab list systems`, package.module:attribute of your own plug-in, or a program "
+            "(a path with a / in it) that speaks the protocol of docs/protocol.md."
+        ),
     ] = "reference",
+    python: Annotated[
+        Path | None,
+        typer.Option(metavar="PROGRAM", help="The Python that loads your plug-in. Default: the lab's."),
+    ] = None,
+    plugin_timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0.1,
+            max=3600,
+            help="How long each answer of your plug-in may take. Default: 30, for accounts 60 (docs/protocol.md).",
+        ),
+    ] = None,
     environment: Annotated[
         WorldName,
         typer.Option(
@@ -107,16 +123,19 @@ def run(
     Example: tasklab run broker_killed worker_killed_after_effect --system reference --seed 7
     """
     with explained():
-        from scenarios.lookup import find_scenario, find_system
+        from scenarios.lookup import find_system
+        from scenarios.plugin.opening import open_scenario, open_system
 
-        chosen = [find_scenario(name) for name in scenarios]
-        plugin = find_system(system)
+        simulated = environment is WorldName.SIMULATED
+        chosen = [open_scenario(name) for name in scenarios]
+        plugin = find_system(system) if simulated else open_system(system, python=python, timeout_s=plugin_timeout)
+        system = system if python is None else f"{system} --python {python}"  # in the line that repeats the run
         drawn = SystemRandom().randrange(SEED_MAX) if seed is None else seed
         say = Progress()
         say(f"seed {drawn}")
         place = place_for_runs(out)
         named = list(zip(chosen, scenarios, strict=True))
-        if environment is WorldName.SIMULATED:
+        if simulated:
             judged = [
                 run_simulated(scenario, name, plugin, system, seed=drawn, place=place, say=say)
                 for scenario, name in named
