@@ -121,7 +121,10 @@ class PluginFailed(RunFailed):
 
 
 class PluginLost(RunFailed):
-    """The client process of a plug-in is gone. `definite`: the operation was surely not done, because it was not sent."""
+    """The client process of a plug-in is gone, or is asked for nothing more after a mistake of the plug-in.
+
+    `definite`: the operation was surely not done, because it was not sent.
+    """
 
     def __init__(self, why: str, *, definite: bool) -> None:
         super().__init__(why)

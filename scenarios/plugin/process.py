@@ -15,7 +15,7 @@ import msgspec
 
 from chaos.errors import ChaosError
 from chaos.hosting.warden_client import Ward, Warden
-from scenarios.errors import PluginLost, RunFailed
+from scenarios.errors import PluginLost
 from scenarios.plugin import launch
 from scenarios.plugin.log import ProcessLog
 from scenarios.plugin.protocol import ANSWER_BYTES_MAX, DEADLINES_S, Answer, Request
@@ -86,11 +86,9 @@ class ClientProcess:
         return answered.ok
 
     def check(self) -> None:
-        """Raise RunFailed if the plug-in has done something wrong, or the process is gone."""
-        if self.problems:
-            raise RunFailed(self.problems[0])
-        if self._lost is not None:
-            raise PluginLost(self._lost, definite=True)
+        """Raise PluginLost if the plug-in has done something wrong, or the process is gone: it is asked for nothing more."""
+        if (why := self.problems[0] if self.problems else self._lost) is not None:
+            raise PluginLost(why, definite=True)
 
     @property
     def lost(self) -> str | None:

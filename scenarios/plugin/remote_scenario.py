@@ -1,14 +1,16 @@
 """A scenario of the user's own, read in a client process: its module is never imported by the lab. Data goes over the wire."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
 from chaos.faults import FAULTS
 from scenarios.errors import WrongUsage
+from scenarios.experiment import scenario as words
 from scenarios.experiment.scenario import Scenario
 from scenarios.plugin.process import ClientProcess, Unanswered
 from scenarios.plugin.protocol import DEADLINES_S, FindScenario, StatedScenario
@@ -35,41 +37,34 @@ def remote_scenario(argv: Sequence[str], name: str, *, directory: Path) -> Scena
         raise WrongUsage(f"{name}: the client process gave no scenario: {error}") from error
     finally:
         process.close()
-    classes = {**{kind.__name__: kind for kind in _classes_of(Scenario)}, **_FAULT_CLASSES}
-    scenario = _made(name, stated.scenario, classes)
+    scenario = _made(name, stated.scenario)
     if not isinstance(scenario, Scenario):
         raise WrongUsage(f"{name} is no scenario: docs/protocol.md says what one looks like")
     return replace(scenario, at_stake=known_promises(scenario.at_stake))
 
 
-_FAULT_CLASSES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in FAULTS.values()}
+_WORDS: Mapping[str, type[Any]] = MappingProxyType(
+    {
+        **{name: kind for name, kind in vars(words).items() if isinstance(kind, type) and is_dataclass(kind)},
+        **{kind.__name__: kind for kind in FAULTS.values()},
+    }
+)
+"""The data classes that a scenario is made of, by name."""
 
 
-def _made(name: str, value: Any, classes: Mapping[str, type[Any]]) -> Any:
+def _made(name: str, value: Any) -> Any:
     """The value with every object in it made from its class."""
     if isinstance(value, list):
-        return tuple(_made(name, item, classes) for item in value)
+        return tuple(_made(name, item) for item in value)
     if not isinstance(value, dict):
         return value
-    content = {field: _made(name, item, classes) for field, item in value.items() if field != CLASS}
+    content = {field: _made(name, item) for field, item in value.items() if field != CLASS}
     if CLASS not in value:
         return content
-    kind = classes.get(str(value[CLASS]))
+    kind = _WORDS.get(str(value[CLASS]))
     if kind is None:
         raise WrongUsage(f"{name} holds a {str(value[CLASS])[:80]!r}, which no scenario can hold")
     try:
         return kind(**content)
     except (TypeError, ValueError) as error:
         raise WrongUsage(f"{name} holds a {kind.__name__} that is none: {error}") from error
-
-
-def _classes_of(kind: Any) -> Iterator[type[Any]]:
-    """The data classes of which an object of this type can be made, itself included."""
-    origin = get_origin(kind) or kind
-    if is_dataclass(origin) and isinstance(origin, type):
-        yield origin
-        hints = get_type_hints(origin)
-        for field in fields(origin):
-            yield from _classes_of(hints[field.name])
-    for argument in get_args(kind):
-        yield from _classes_of(argument)

@@ -87,7 +87,7 @@ class RemoteSystem:
         return RemoteClient(self, self._processes.of(services), next(self._client_names), services)
 
     def check(self) -> None:
-        """Raise RunFailed if the plug-in has failed, or its process is gone: the run cannot go on."""
+        """Raise PluginLost if the plug-in has failed, or its process is gone: the run cannot go on."""
         self._processes.present.check()
 
     def abandon(self) -> None:
@@ -131,7 +131,7 @@ class RemoteClient:
         """The outcome; `info` where the plug-in raised, gave no outcome or was lost meanwhile, which is a problem of the run, too.
 
         Raises:
-            RunFailed: the plug-in has done something wrong before, or its process is gone; the operation was not sent.
+            PluginLost: the plug-in has done something wrong before, or its process is gone; the operation was not sent.
         """
         self._process.check()
         what = f"invoke({type(operation).__name__})"
@@ -214,7 +214,6 @@ def remote_system(
         WrongUsage: the process cannot describe its system, or what it states cannot be.
         PluginLost: it hangs, ends, or does not speak the protocol.
     """
-
     processes = ClientProcesses(lambda: _started(argv, directory, deadlines_s))
     statement = processes.statement
     return _class_with(statement.powers, statement.summary)(processes, statement)
@@ -250,7 +249,7 @@ def _class_with(powers: Collection[str], summary: str) -> type[RemoteSystem]:
 
 
 def check_plugin(system: System) -> None:
-    """Raise RunFailed if the system's plug-in has failed, or its client process is gone: the run cannot go on."""
+    """Raise PluginLost if the system's plug-in has failed, or its client process is gone: the run cannot go on."""
     if isinstance(system, RemoteSystem):
         system.check()
 
