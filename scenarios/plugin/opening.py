@@ -4,7 +4,7 @@ The lab's own systems, and the mutants, stay in its process (scenarios.lookup), 
 """
 
 import importlib.metadata
-import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -64,8 +64,8 @@ def _address_of(name: str) -> str | None:
 
 
 def _program(name: str) -> Path:
-    """The path of a program; not resolved further, since the interpreter of a virtual environment is a link."""
-    program = Path.cwd() / name
-    if not program.is_file() or not os.access(program, os.X_OK):
+    """The program of that path, or of that name on PATH; not resolved further: the Python of a virtual environment is a link."""
+    found = shutil.which(name)
+    if found is None:
         raise WrongUsage(f"{name} is not a program that can be started")
-    return program
+    return Path.cwd() / found
