@@ -301,9 +301,8 @@ system.client(Services("lab_1", Path({str(tmp_path)!r}), 8000)).invoke(Submit("a
         assert directory.is_dir()
         lab.send_signal(signal.SIGKILL)
 
-    from chaos.hosting.leftovers import find_leftovers
-
     from chaos.deadline import Deadline, wait
+    from tests.leftovers import find_leftovers
 
     assert wait(lambda: str(find_leftovers(directory) or ""), Deadline.after(10), every_s=0.05) == ""
     assert wait(lambda: "it is there" if directory.exists() else "", Deadline.after(10), every_s=0.05) == ""

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from scenarios.contract.tasklab_probe import Probe, Recorder, TaskError
-from scenarios.experiment.outside import OutsideServer
+from scenarios.experiment.outside import Outside
+from scenarios.real.flows import ThreadSignal
+from scenarios.real.outside_server import OutsideServer
 
 WAIT_S = 2.0
 
@@ -22,7 +24,7 @@ WAIT_S = 2.0
 def probe(tmp_path: Path) -> Iterator[Probe]:
     t0_ns = time.monotonic_ns()
     outside_recorder = Recorder(str(tmp_path / "history.outside.jsonl"), "outside", t0_ns)
-    outside = OutsideServer(outside_recorder)
+    outside = OutsideServer(Outside(outside_recorder, outside_recorder.now_ns, ThreadSignal))  # type: ignore[arg-type]
     outside.start()
     variables = {
         "TASKLAB_RUN": str(tmp_path),
