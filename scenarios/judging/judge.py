@@ -126,7 +126,7 @@ def judge(
             if verdict.ruling is Ruling.HELD and verdict.exercised
         },
         journeys=_journeys(history, ordered),
-        problems=(*problems, *_toothless(history), *violated),
+        problems=(*problems, *_toothless(history), *map(str, violated)),
         malformed=malformed,
         warnings=policy.warnings or (),
     )
