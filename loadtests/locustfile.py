@@ -25,7 +25,7 @@ FIGURES_PATH = "/stats/requests"
 LOOPBACK = "127.0.0.1"
 
 
-class Schedule(User):
+class Submitter(User):
     """The only user: it submits the whole plan, each task at its due time."""
 
     fixed_count = 1
@@ -47,7 +47,7 @@ class UntilOver(LoadTestShape):
 
     def tick(self) -> tuple[int, float] | None:
         """Number of users and their spawn rate; None ends the test."""
-        if not Schedule.generator.is_over:
+        if not Submitter.generator.is_over:
             return 1, 1.0
         live = read_live(self.directory) if self.watched else None
         return None if live is None or live.over else (1, 1.0)
@@ -69,7 +69,7 @@ def _add_options(parser: LocustArgumentParser) -> None:
 def _prepare(environment: Environment, **_: object) -> None:
     options = environment.parsed_options
     assert options is not None, "Locust was started from the command line"
-    Schedule.generator = generator = _make_generator(environment, options)
+    Submitter.generator = generator = _make_generator(environment, options)
     UntilOver.directory = options.directory
     UntilOver.watched = environment.web_ui is not None
     environment.events.test_stop.add_listener(lambda **_: generator.end())  # type: ignore[no-untyped-call]

@@ -31,7 +31,7 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class EffectCounts:
     """What the outside has seen by now.
 
     `duplicates`: accepted effects beyond one a task and step. `repeats`: attempts beyond one a task, whatever they were for.
@@ -53,7 +53,7 @@ class Ledger:
     _effects: Counter[tuple[str, int | str]] = field(default_factory=Counter)
     _attempts: dict[tuple[str, str], int] = field(default_factory=dict)
     tasks_with_effect: set[str] = field(default_factory=set)
-    tally: Tally = field(default_factory=Tally)
+    tally: EffectCounts = field(default_factory=EffectCounts)
 
     def decide(self, request: Request) -> dict[str, object]:
         """The answer to one request; its event is on disk before the answer leaves."""
@@ -201,7 +201,7 @@ class Outside:
         with self._lock:
             return tuple(sorted(self._ledger.tasks_with_effect))
 
-    def tally(self) -> Tally:
+    def tally(self) -> EffectCounts:
         """Effects, duplicates and repeated attempts so far."""
         with self._lock:
             return self._ledger.tally

@@ -48,6 +48,7 @@ class StrikeState:
             evidence=self.evidence.words,
             problem=self.problem,
             roles=self.roles,
+            excuses=self.fault.excuses,
         )
 
     @property

@@ -107,7 +107,7 @@ def _never_seen(strikes: Iterable[FaultRecord], history: History, files: Collect
     """
     actors = {event.actor for event in history.events if event.event not in _TOLD_OF_PROCESSES}
     for strike in strikes:
-        is_of_handler = strike.fault in ("process_killed", "process_paused") and _HANDLER_ROLE in strike.roles
+        is_of_handler = strike.stopped_process and _HANDLER_ROLE in strike.roles
         if not is_of_handler or strike.bit_ns is None or strike.target in actors:
             continue
         if not any(file.startswith(f"history.{strike.target}.") for file in files):
@@ -130,7 +130,7 @@ def _crashes_told_otherwise(facts: RunFacts, history: History) -> Iterator[str]:
     if facts.died is None:
         return  # an earlier version did not count
     seen = Counter(facts.died)
-    seen.update(one.target for one in facts.strikes if one.fault == "process_killed" and one.bit_ns is not None)
+    seen.update(one.target for one in facts.strikes if one.ended_process and one.bit_ns is not None)
     told = Counter(event.actor for event in history.events if event.event == "crash")
     for actor in sorted(seen.keys() | told.keys()):
         if seen[actor] != told[actor]:

@@ -11,7 +11,7 @@ _CLOSED = frozenset({"CANCELLED", "EXPIRED", "DEAD", "FAILED"})
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class PromisedPause:
     """From a promised pause until the resumption (never: `FOREVER_NS`). `scope` None: of every task."""
 
     scope: str | None
@@ -23,7 +23,7 @@ class Pause:
         return self.scope is None or any(event.scope == self.scope for event in timeline.submissions)
 
 
-def pauses_of(history: History) -> list[Pause]:
+def pauses_of(history: History) -> list[PromisedPause]:
     """Every pause of the history. A second pause before the resumption changes nothing."""
     if not history.pauses:
         return []
@@ -38,8 +38,8 @@ def pauses_of(history: History) -> list[Pause]:
         for ended in list(begun) if scope is None else [scope]:
             since_ns = begun.pop(ended, None)
             if since_ns is not None:
-                pauses.append(Pause(ended, since_ns, event.t_ns))
-    return [*pauses, *(Pause(scope, since_ns, FOREVER_NS) for scope, since_ns in begun.items())]
+                pauses.append(PromisedPause(ended, since_ns, event.t_ns))
+    return [*pauses, *(PromisedPause(scope, since_ns, FOREVER_NS) for scope, since_ns in begun.items())]
 
 
 class Excuses:
@@ -47,7 +47,7 @@ class Excuses:
 
     def __init__(self, history: History, policy: Policy) -> None:
         self._faults = history.faults
-        self.pauses: Sequence[Pause] = pauses_of(history)
+        self.pauses: Sequence[PromisedPause] = pauses_of(history)
         self._budget_ns = ns_of(policy.budget_s or 0.0)
 
     def extended_ns(self, timeline: TaskTimeline, bound_ns: int, from_ns: int, until_ns: int) -> int:

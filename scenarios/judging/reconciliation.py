@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scenarios.judging.causes import first_crash_ns, is_done, lease_end_ns
-from scenarios.judging.excuses import Pause, answered_by, pauses_of
+from scenarios.judging.excuses import PromisedPause, answered_by, pauses_of
 from scenarios.judging.policy import Policy
 from scenarios.record.history import AttemptRecord, Event, FinalLists, History, TaskTimeline, ns_of
 
@@ -82,7 +82,7 @@ def _reconciled(history: History, policy: Policy) -> Reconciliation:
     )
 
 
-def waits_rightly(history: History, timeline: TaskTimeline, policy: Policy, pauses: Sequence[Pause]) -> bool:
+def waits_rightly(history: History, timeline: TaskTimeline, policy: Policy, pauses: Sequence[PromisedPause]) -> bool:
     """Whether a task that is pending at the end has nothing to do yet: its time, its retry or its lease comes after `final` (rule 19).
 
     Or its scope is paused and was not resumed.

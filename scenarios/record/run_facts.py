@@ -2,11 +2,15 @@
 
 import msgspec
 
+_EXCUSES = {"process_killed": "crash", "process_paused": "pause"}
+"""Which repeats a fault explains, where its record does not state it: in earlier versions, and for faults of single calls."""
+
 
 class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One fault of the plan as it really went; times in ns since the run began, None where it never got that far.
 
-    `roles`: those of the struck process, where it is one of the system's.
+    `roles`: those of the struck process, where it is one of the system's. `excuses`: which repeats the fault explains
+    (`chaos.faults.Excuse`); empty where it is not stated.
     """
 
     fault: str
@@ -19,6 +23,21 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     evidence: str = ""
     problem: str = ""
     roles: tuple[str, ...] = ()
+    excuses: str = ""
+
+    @property
+    def ended_process(self) -> bool:
+        """Whether its process was dead while it lasted."""
+        return self._excuses == "crash"
+
+    @property
+    def stopped_process(self) -> bool:
+        """Whether its process did nothing while it lasted: it was dead, or paused."""
+        return self._excuses in ("crash", "pause")
+
+    @property
+    def _excuses(self) -> str:
+        return self.excuses or _EXCUSES.get(self.fault, "")
 
 
 class Percentiles(msgspec.Struct, frozen=True):

@@ -1,40 +1,23 @@
-"""The environments by name."""
+"""Environments as the command line names them, and the environment variables that some of them read."""
 
 import os
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from chaos.environments.catalogue import EnvironmentName as EnvironmentName
+from chaos.environments.catalogue import environment_class
+from chaos.services.addresses import SERVICE_NAMES, ServiceName
 from scenarios.errors import WrongUsage
 
-URL_VARIABLES = {
-    "mysql_url": "TASKLAB_MYSQL_URL",
-    "redis_url": "TASKLAB_REDIS_URL",
-    "rabbitmq_url": "TASKLAB_RABBITMQ_URL",
-}
-"""Where the services of the environment `external` are: in variables, because the URLs hold passwords."""
-
-IMAGE_VARIABLES: Mapping["ServiceName", str] = {
-    "mysql": "TASKLAB_MYSQL_IMAGE",
-    "redis": "TASKLAB_REDIS_IMAGE",
-    "rabbitmq": "TASKLAB_RABBITMQ_IMAGE",
-}
-"""Images that replace the defaults of the environment `containers`."""
-
 if TYPE_CHECKING:
-    from chaos.environment import Environment, ServiceName
+    from chaos.environment import Environment
     from scenarios.contract.system import System
 
+URL_VARIABLES = {f"{service}_url": f"TASKLAB_{service.upper()}_URL" for service in SERVICE_NAMES}
+"""Where the services of the environment `external` are: in variables, because the URLs hold passwords."""
 
-class EnvironmentName(StrEnum):
-    """Where a scenario can take place."""
-
-    EMBEDDED = "embedded"
-    LOCAL = "local"
-    CONTAINERS = "containers"
-    EXTERNAL = "external"
-    SIMULATED = "simulated"
-
+IMAGE_VARIABLES: Mapping[ServiceName, str] = {service: f"TASKLAB_{service.upper()}_IMAGE" for service in SERVICE_NAMES}
+"""Images that replace the defaults of the environment `containers`."""
 
 SIMULATED = EnvironmentName.SIMULATED.value
 
@@ -42,29 +25,28 @@ SIMULATED = EnvironmentName.SIMULATED.value
 def make_environment(name: EnvironmentName, system: "System") -> "Environment":
     """The environment, not yet started, with the services that the system needs.
 
+    An environment is made from the names of these services; embedded, external and containers are the exceptions.
+
     Raises:
         NotReal: the simulated world starts no process, so it cannot be used here.
+        NoUrls: `external` without a URL.
     """
     if name is EnvironmentName.SIMULATED:
         raise NotReal
+    found = environment_class(name)
     if name is EnvironmentName.EMBEDDED:
-        from chaos.environments.embedded import EmbeddedEnvironment
-
-        return EmbeddedEnvironment()
-    if name is EnvironmentName.EXTERNAL:
-        from chaos.environments.external import ExternalEnvironment
-
-        return ExternalEnvironment(**_given_urls())
-    if name is EnvironmentName.CONTAINERS:
-        from chaos.environments.containers import ContainersEnvironment
-
-        return ContainersEnvironment(sorted(system.needs), images=given_images())
-    from chaos.environments.local import LocalEnvironment
-
-    return LocalEnvironment(sorted(system.needs))
+        environment = found()
+    elif name is EnvironmentName.EXTERNAL:
+        environment = found(**_given_urls())
+    elif name is EnvironmentName.CONTAINERS:
+        environment = found(sorted(system.needs), images=given_images())
+    else:
+        environment = found(sorted(system.needs))
+    made: Environment = environment
+    return made
 
 
-def given_images() -> dict["ServiceName", str]:
+def given_images() -> dict[ServiceName, str]:
     """The images that the variables name, by service."""
     return {service: os.environ[variable] for service, variable in IMAGE_VARIABLES.items() if variable in os.environ}
 
@@ -80,7 +62,8 @@ class NotReal(WrongUsage):
     """The simulated world was chosen where real processes are needed."""
 
     def __init__(self) -> None:
-        super().__init__("a load needs real processes: --environment local, embedded, containers or external")
+        real = [name.value for name in EnvironmentName if name is not EnvironmentName.SIMULATED]
+        super().__init__(f"a load needs real processes: --environment {', '.join(real)}")
 
 
 class NoUrls(WrongUsage):

@@ -180,6 +180,15 @@ def test_a_crash_that_the_lab_did_not_see_is_doubted(died: dict[str, int] | None
     assert violated_assumptions_of_run(facts(strikes=[HEALED], died=died), seen, {}) == doubts
 
 
+def test_the_crash_of_a_fault_of_any_name_is_one_that_the_lab_saw() -> None:
+    terminated = strike(fault="process_terminated", excuses="crash", begun_ns=NS_PER_S, bit_ns=NS_PER_S)
+    seen = history(SOUND, steps_of(terminated), "2.15 worker-1 crash")
+
+    assert not [
+        one for one in violated_assumptions_of_run(facts(strikes=[terminated], died={}), seen, {}) if "crash" in one
+    ]
+
+
 def test_with_a_doubt_nothing_is_held_and_what_is_proven_is_broken() -> None:
     twice = history(SOUND, "3 outside effect a attempt=1")
 

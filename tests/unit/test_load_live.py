@@ -12,7 +12,7 @@ from chaos.faults import KillService
 from loadtests.exchange_files import read_live
 from loadtests.reliability import rows
 from scenarios.contract.system import Account, Outcome
-from scenarios.experiment.outside import Tally
+from scenarios.experiment.outside import EffectCounts
 from scenarios.experiment.run import Experiment
 from scenarios.experiment.scenario import AtStart, Strike
 from scenarios.experiment.strike_state import StrikeState
@@ -36,9 +36,9 @@ def only_the_last_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass(slots=True)
 class FakeOutside:
-    tallies: list[Tally]
+    tallies: list[EffectCounts]
 
-    def tally(self) -> Tally:
+    def tally(self) -> EffectCounts:
         return self.tallies.pop(0)
 
 
@@ -75,7 +75,7 @@ def no_submissions() -> Submissions:
     return Submissions(Events(), lambda: 0, ThreadSignal())
 
 
-def run_with(place: Path, *, tallies: list[Tally], answers: list[Account | Exception]) -> FakeRun:
+def run_with(place: Path, *, tallies: list[EffectCounts], answers: list[Account | Exception]) -> FakeRun:
     return FakeRun(RunDirectory(place), no_submissions(), FakeOutside(tallies), answers)
 
 
@@ -92,7 +92,9 @@ def last_figures(run: FakeRun, *, submitted: int = 0) -> Live | None:
 
 def test_the_figures_are_of_the_load_alone_and_count_what_no_list_names_as_missing(tmp_path: Path) -> None:
     account = Account(done=("a", "warm-up"), dead=(), cancelled=(), expired=(), pending=("e",))
-    run = run_with(tmp_path, tallies=[Tally(effects=1), Tally(effects=4, duplicates=1, repeats=2)], answers=[account])
+    run = run_with(
+        tmp_path, tallies=[EffectCounts(effects=1), EffectCounts(effects=4, duplicates=1, repeats=2)], answers=[account]
+    )
     run.nemesis.states.append(
         StrikeState(Strike(KillService("rabbitmq"), AtStart()), KillService("rabbitmq"), target="rabbitmq")
     )
@@ -121,7 +123,7 @@ def test_the_figures_are_of_the_load_alone_and_count_what_no_list_names_as_missi
 
 
 def test_what_a_system_cannot_say_stays_unsaid(tmp_path: Path) -> None:
-    run = run_with(tmp_path, tallies=[Tally(), Tally()], answers=[Account(done=("a",))])
+    run = run_with(tmp_path, tallies=[EffectCounts(), EffectCounts()], answers=[Account(done=("a",))])
 
     live = last_figures(run)
 
@@ -130,7 +132,7 @@ def test_what_a_system_cannot_say_stays_unsaid(tmp_path: Path) -> None:
 
 
 def test_an_account_that_cannot_be_read_is_no_reason_to_stop(tmp_path: Path) -> None:
-    run = run_with(tmp_path, tallies=[Tally()], answers=[ConnectionError("the database is struck")])
+    run = run_with(tmp_path, tallies=[EffectCounts()], answers=[ConnectionError("the database is struck")])
 
     assert last_figures(run) is None
 
@@ -147,7 +149,7 @@ def test_an_account_that_cannot_be_read_is_no_reason_to_stop(tmp_path: Path) -> 
     ],
 )
 def test_a_fault_is_told_by_how_far_it_has_come(reached: dict[str, Any], stage: str, tmp_path: Path) -> None:
-    run = run_with(tmp_path, tallies=[Tally(), Tally()], answers=[Account()])
+    run = run_with(tmp_path, tallies=[EffectCounts(), EffectCounts()], answers=[Account()])
     run.nemesis.states.append(
         StrikeState(Strike(KillService("redis"), AtStart()), KillService("redis"), target="redis", **reached)
     )

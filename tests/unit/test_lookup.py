@@ -83,7 +83,7 @@ def test_an_address_that_leads_to_no_system_is_refused_in_a_sentence() -> None:
 def test_the_processes_of_a_mutant_are_its_own_program(tmp_path: Path) -> None:
     spec = find_mutant(CONTROL).embedded_processes(Services("run", tmp_path, 8000), Handlers({}))[0]
 
-    assert list(spec.argv[1:]) == ["-m", MUTANTS, CONTROL, "embedded"]
+    assert list(spec.argv[1:]) == ["-P", "-m", MUTANTS, CONTROL, "embedded"]
 
 
 def test_a_delegate_passes_on_what_it_does_not_define() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from chaos import binaries
-from chaos.environments.catalogue import ENVIRONMENTS, environment_class, environments_with
+from chaos.environments.catalogue import EnvironmentName, environment_class, environments_with
 from chaos.environments.containers import ContainersEnvironment
 from chaos.environments.embedded import EmbeddedEnvironment
 from chaos.environments.external import ExternalEnvironment
@@ -130,8 +130,8 @@ def test_every_fault_can_be_done_somewhere(name: str) -> None:
     assert list(environments_with(injector_of(fault)))
 
 
-@pytest.mark.parametrize("name", sorted(ENVIRONMENTS))
-def test_the_catalogue_leads_to_the_environment_of_that_name(name: str) -> None:
+@pytest.mark.parametrize("name", EnvironmentName)
+def test_the_catalogue_leads_to_the_environment_of_that_name(name: EnvironmentName) -> None:
     assert environment_class(name).name == name
 
 

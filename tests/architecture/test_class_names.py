@@ -1,0 +1,35 @@
+"""A public class name belongs to one module; docs/violations.md lists the exceptions, with the reason for each."""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import tasklab
+
+ROOT = Path(tasklab.__file__).parents[1]
+PACKAGES = ("tasklab", "reference_impl", "chaos", "scenarios", "reports", "loadtests")
+HEADING = "Class names in two modules"
+
+
+def shared_names() -> dict[str, set[str]]:
+    """Public classes that more than one module defines, with these modules."""
+    defined: dict[str, set[str]] = defaultdict(set)
+    for file in [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]:
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                defined[node.name].add(str(file.relative_to(ROOT)))
+    return {name: files for name, files in defined.items() if len(files) > 1}
+
+
+def explained_names() -> dict[str, set[str]]:
+    """The table of the page: a class, its modules, a reason."""
+    (section,) = (
+        part for part in (ROOT / "docs/violations.md").read_text().split("\n## ") if part.startswith(f"{HEADING}\n")
+    )
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", section, re.MULTILINE)
+    return {name: set(re.findall(r"`([\w/]+\.py)`", modules)) for name, modules, _ in rows}
+
+
+def test_a_class_name_that_two_modules_define_is_explained_and_no_other_is() -> None:
+    assert explained_names() == shared_names()
