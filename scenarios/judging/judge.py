@@ -86,12 +86,11 @@ def judge(
 ) -> Judgement:
     """Judge every promise over what was recorded, and the `unremarkable` tasks that were only counted.
 
-    `claims` None: the promises that the history puts to the test, or all, where it tests none. `problems`: the lab's own failures (a service
-    did not start); then only events that are there prove a violation, and nothing is held. `violated`: assumptions that the record does not
-    bear out (scenarios/judging/assumptions.py); then nothing is held either.
+    `claims` None: the promises that the history puts to the test, or all, where it tests none. `problems`: the lab's own failures; then
+    only events that are there prove a violation, and nothing is held. `violated`: assumptions that the record does not bear out
+    (scenarios/judging/assumptions.py); then nothing is held either.
     """
-    history = recorded.history
-    malformed = tuple(map(str, recorded.malformed))
+    history, malformed = recorded.history, tuple(map(str, recorded.malformed))
     reconciliation = unremarkable.adds_to_reconciliation(reconcile(history, policy))
     has_work = _has_work(history) or unremarkable.tasks > 0
     standing = _standing(history, reconciliation, malformed, problems, violated, has_work=has_work)
