@@ -25,7 +25,8 @@ from scenarios.stored.judge import Question, judge_path, judge_run
 from scenarios.stored.large.prefilter import prefilter
 from scenarios.stored.reading import read_files
 from scenarios.stored.rundir import RunDirectory, runs_without_facts
-from tests.history_strategies import Draft, examples, legal_drafts
+from tests.examples import examples
+from tests.history_strategies import Draft, legal_drafts
 
 
 def event(line: str) -> Event:
