@@ -9,7 +9,7 @@ INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint co
 PYTEST = $(BIN)/pytest
 
 # One target a kind of test: tests/README.md says what each is.
-KINDS = test-unit test-stateful test-simulation test-conformance test-services test-end-to-end test-negative test-packaging test-browser test-architecture
+KINDS = test-unit test-stateful test-simulation test-conformance test-services test-end-to-end test-negative test-plugin test-packaging test-browser test-architecture
 
 # The tests to run while working: no services, no test marked slow, a tenth of the drawn examples.
 QUICK = tests/unit tests/architecture tests/simulation/test_scheduler.py

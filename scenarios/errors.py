@@ -6,12 +6,15 @@ ScenarioError
 │   ├── RunExists            the run directory already holds a run
 │   ├── NothingToJudge       a path holds no run, no history or no cases
 │   ├── MalformedPolicy      a file of a system's limits is invalid
+│   ├── MalformedStatement   a plug-in states something impossible of its system
 │   ├── NotAToken            the text to be replayed is not a token
 │   ├── NotARange            invalid range of seeds, or shard
 │   └── NotRows              a file without rows of a campaign
 ├── UnreadableVerdicts   verdicts.json of a stored run is damaged; a report is written without it
 ├── NotApplicable        the scenario's faults have no target in this system or environment (unknown: exit code 3)
 └── RunFailed            the lab could not complete the run (unknown: exit code 3)
+    ├── PluginFailed         a plug-in raised, or gave an invalid answer
+    ├── PluginLost           the client process of a plug-in hung, ended or broke the protocol
     ├── ExecutorMissing      the executor of simulated worlds is not installed
     └── ExecutorFailed       the executor could not complete a world
 
@@ -77,6 +80,14 @@ class MalformedPolicy(WrongUsage):
     """A policy is invalid; the message says why."""
 
 
+class MalformedStatement(WrongUsage):
+    """A plug-in states something of its system that cannot be: a negative duration, an unknown promise."""
+
+    def __init__(self, system: str, what: str, why: str) -> None:
+        super().__init__(f"the plug-in of {system} states {what}: {why}")
+        self.system = system
+
+
 class NotAToken(WrongUsage):
     """The text to be replayed is not a token."""
 
@@ -110,6 +121,26 @@ class NotApplicable(ScenarioError):
 
 class RunFailed(ScenarioError):
     """The lab could not complete the run: a process did not start or become ready, or the task listing could not be read."""
+
+
+class PluginFailed(RunFailed):
+    """A plug-in raised, or answered something that is no answer. `why` says what, without the name of the system."""
+
+    def __init__(self, system: str, what: str, why: str) -> None:
+        super().__init__(f"the plug-in of {system} failed in {what}: {why}")
+        self.system = system
+        self.why = why
+
+
+class PluginLost(RunFailed):
+    """The client process of a plug-in is gone, or is asked for nothing more after a mistake of the plug-in.
+
+    `definite`: the operation was surely not done, because it was not sent.
+    """
+
+    def __init__(self, why: str, *, definite: bool) -> None:
+        super().__init__(why)
+        self.definite = definite
 
 
 class ExecutorMissing(RunFailed):

@@ -111,6 +111,16 @@ def address_of(module_name: str) -> str:
     return f"{home}.{ours}" if is_ours else module_name
 
 
+def is_own(address: str) -> bool:
+    """Whether `package.module:attribute` is in the lab itself, by its name in tokens or as it is installed."""
+    module_name = address.partition(":")[0]
+    if module_name.startswith("tasklab."):
+        return True
+    first = module_name.removeprefix("scenarios.systems.").partition(".")[0]
+    is_system = module_name.startswith("scenarios.systems.")
+    return is_system and importlib.util.find_spec(f"{__package__}.systems.{first}") is not None
+
+
 def _load(address: str) -> object:
     """The object at `package.module:attribute`.
 

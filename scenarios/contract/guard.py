@@ -56,13 +56,15 @@ class GuardedClient:
         """Do it, and say how it ended.
 
         Raises:
-            RunFailed: it returned something that is no outcome, or asked Python to exit.
+            RunFailed: it returned something that is no outcome, asked Python to exit, or its client process is gone.
         """
         what = f"invoke({type(operation).__name__})"
         try:
             answer = self._client.invoke(operation)
         except SystemExit as error:
             raise RunFailed(f"a client failed in {what}: {error!r}") from error
+        except ScenarioError:
+            raise
         except Exception as error:  # noqa: BLE001 — the edge: what the client does not map is unknown, never a failure
             return Outcome("info", detail=f"the client raised {error!r}"[:DETAIL_CHARS])
         return checked_outcome(what, answer)

@@ -9,6 +9,8 @@ environment beside any versions. Four variables tell it where it is:
     TASKLAB_OUTSIDE   host:port of the outside resource that effects go to
 
 A handler under test is one line:  tasklab_probe.run_task(payload, attempt=n, key=idempotency_key, fence=fence)
+An asynchronous one:               await tasklab_probe.run_task_async(payload, attempt=n, key=idempotency_key, fence=fence)
+A lease, as its holder sees it:    with tasklab_probe.lease("orders", fence=fence, ttl_s=30.0) as held: ...; held.renewed()
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ import signal
 import socket
 import threading
 import time
-from typing import Any, Callable, Dict, Mapping, Optional
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
 
 OUTSIDE_TIMEOUT_S = 120.0  # longer than any pause the lab inflicts: a held reply must not look like a failure
 
@@ -30,6 +33,11 @@ class TaskError(Exception):
     def __init__(self, kind: str, task: str) -> None:
         super().__init__(f"{kind} failure of task {task}, as planned")
         self.kind = kind
+        self.task = task
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """For systems that hand exceptions from process to process: without it, a copy could not be made from the message."""
+        return type(self), (self.kind, self.task)
 
 
 class Recorder:
@@ -108,6 +116,54 @@ class Outside:
         return answer
 
 
+class Lease:
+    """A lease or lock of this process, told to the history: a context manager, or its three methods. Thread-safe.
+
+    Tell of it from the inside: `acquired` after the system has given it, `released` before the process gives it back. A renewal
+    that is under way when the lease is released is not told any more.
+    """
+
+    def __init__(
+        self, record: Callable[..., None], resource: str, fence: Optional[int], ttl_s: float, asked_ns: Optional[int]
+    ) -> None:
+        self._record = record
+        self._resource = resource
+        self._fence = fence
+        self._ttl_s = ttl_s
+        self._asked_ns = asked_ns
+        self._lock = threading.Lock()
+        self._held = False
+
+    def acquired(self) -> None:
+        """The process holds it."""
+        with self._lock:
+            self._held = True
+            self._tell("lease.acquired", ttl_s=self._ttl_s, asked_ns=self._asked_ns)
+
+    def renewed(self, *, ttl_s: Optional[float] = None, asked_ns: Optional[int] = None) -> None:
+        """It runs for `ttl_s` seconds from now on, or as long as at first."""
+        with self._lock:
+            if self._held:
+                self._tell("lease.renewed", ttl_s=self._ttl_s if ttl_s is None else ttl_s, asked_ns=asked_ns)
+
+    def released(self) -> None:
+        """The process is about to give it back. Told once."""
+        with self._lock:
+            if self._held:
+                self._held = False
+                self._tell("lease.released")
+
+    def __enter__(self) -> Lease:
+        self.acquired()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.released()
+
+    def _tell(self, event: str, **fields: Any) -> None:
+        self._record(event, resource=self._resource, fence=self._fence, **fields)
+
+
 class Probe:
     """The recorder and the outside resource of this process."""
 
@@ -150,33 +206,84 @@ class Probe:
             TaskError: the payload said so.
         """
         task = str(payload["task"])
+        with self._recorded(task, attempt):
+            tries = self.outside.arrive("attempt", task)
+            for do, what in self._work(task, payload, tries, attempt, key, fence, report):
+                if do == "rest":
+                    self._rest(what)
+                else:
+                    what()
+        return {"task": task}
+
+    async def run_task_async(
+        self,
+        payload: Mapping[str, Any],
+        *,
+        attempt: Optional[int] = None,
+        key: Optional[str] = None,
+        fence: Optional[int] = None,
+        report: Optional[Callable[[str, int], Any]] = None,
+    ) -> Dict[str, Any]:
+        """`run_task` for a handler that is a coroutine: it blocks no event loop, and `report` may be a coroutine function.
+
+        Raises:
+            TaskError: the payload said so.
+        """
+        import asyncio  # not at the top: most workers need none
+
+        async def wait_for(call: Callable[[], Any]) -> Any:
+            return await asyncio.get_running_loop().run_in_executor(None, call)
+
+        task = str(payload["task"])
+        with self._recorded(task, attempt):
+            tries = await wait_for(lambda: self.outside.arrive("attempt", task))
+            for do, what in self._work(task, payload, tries, attempt, key, fence, report):
+                if do == "rest":
+                    await asyncio.sleep(what)
+                elif do == "outside":
+                    await wait_for(what)
+                else:
+                    reported = what()
+                    if hasattr(reported, "__await__"):
+                        await reported
+        return {"task": task}
+
+    def lease(
+        self, resource: str, *, ttl_s: float, fence: Optional[int] = None, asked_ns: Optional[int] = None
+    ) -> Lease:
+        """A lease on `resource`; that on a task has the task's name. `asked_ns`: `recorder.now_ns()` before the system was asked."""
+        return Lease(self.record, resource, fence, ttl_s, asked_ns)
+
+    @contextmanager
+    def _recorded(self, task: str, attempt: Optional[int]) -> Iterator[None]:
+        """Around an attempt: its start, and its end."""
         self.record("attempt.start", task=task, attempt=attempt)
         try:
-            self._work(task, payload, attempt, key, fence, report)
+            yield
         except BaseException as error:
             # Everything, also the system's own cancellation exceptions: the attempt has ended, however it did.
             kind = error.kind if isinstance(error, TaskError) else "unknown"
             self.record("attempt.fail", task=task, attempt=attempt, error=kind, detail=str(error)[:200])
             raise
         self.record("attempt.ok", task=task, attempt=attempt)
-        return {"task": task}
 
     def _work(
         self,
         task: str,
         payload: Mapping[str, Any],
+        tries: int,
         attempt: Optional[int],
         key: Optional[str],
         fence: Optional[int],
-        report: Optional[Callable[[str, int], None]],
-    ) -> None:
-        tries = self.outside.arrive("attempt", task)
+        report: Optional[Callable[[str, int], Any]],
+    ) -> Iterator[Tuple[str, Any]]:
+        """The handler, step by step: ("rest", seconds), ("report", call) or ("outside", call). `tries`: how often it has begun."""
         work_s = float(payload.get("work_s", 0.0))
-        self._rest(work_s / 2)  # the work: half before the report, half after
+        yield "rest", work_s / 2  # the work: half before the report, half after
         if report is not None:
             self.record("progress", task=task, attempt=attempt, percent=50)
-            report("half-way", 50)
-        self._rest(work_s / 2)
+            yield "report", lambda: report("half-way", 50)
+        yield "rest", work_s / 2
         outcomes = payload.get("outcomes") or ()
         outcome = outcomes[tries - 1] if tries <= len(outcomes) else "ok"
         if outcome == "die":
@@ -184,7 +291,8 @@ class Probe:
         if outcome != "ok":
             raise TaskError(outcome, task)
         for step in range(1, int(payload.get("steps", 1)) + 1):
-            self.outside.effect(task, step=step, attempt=attempt, key=key and key + ":" + str(step), fence=fence)
+            named = {"step": step, "attempt": attempt, "key": key and key + ":" + str(step), "fence": fence}
+            yield "outside", lambda named=named: self.outside.effect(task, **named)
 
     def _rest(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -211,3 +319,18 @@ def probe() -> Probe:
 def run_task(payload: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
     """`probe().run_task(...)`: what a handler under test calls."""
     return probe().run_task(payload, **options)
+
+
+async def run_task_async(payload: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
+    """`await probe().run_task_async(...)`: what an asynchronous handler under test calls."""
+    return await probe().run_task_async(payload, **options)
+
+
+def lease(resource: str, **options: Any) -> Lease:
+    """`probe().lease(...)`: what the holder of a lease under test calls."""
+    return probe().lease(resource, **options)
+
+
+def now_ns() -> int:
+    """Nanoseconds since the run began: for `asked_ns`."""
+    return probe().recorder.now_ns()

@@ -94,19 +94,15 @@ def judge(
 ) -> Judgement:
     """Judge every promise over what was recorded, and the `unremarkable` tasks that were only counted.
 
-    `claims` None: those promises are taken for claimed that the history puts to the test; all, where it does none.
-    `problems` are the lab's own failures (a service did not start, a fault did not heal): with any, only what the events that are there
-    prove is broken, and nothing is held. `violated` are what in the record contradicts itself, or what the lab knows of its own run
-    (scenarios/judging/assumptions.py): with any, nothing is held either, and what is proven is broken.
+    `claims` None: the promises that the history puts to the test, or all, where it tests none. `problems`: the lab's own failures; then
+    only events that are there prove a violation, and nothing is held. `violated`: assumptions that the record does not bear out
+    (scenarios/judging/assumptions.py); then nothing is held either.
     """
-    history = recorded.history
-    malformed = tuple(map(str, recorded.malformed))
+    history, malformed = recorded.history, tuple(map(str, recorded.malformed))
     reconciliation = unremarkable.adds_to_reconciliation(reconcile(history, policy))
     has_work = _has_work(history) or unremarkable.tasks > 0
     standing = _standing(history, reconciliation, malformed, problems, violated, has_work=has_work)
-    findings = {
-        guarantee: unremarkable.adds(guarantee, check(history, policy)) for guarantee, check in CHECKERS.items()
-    }
+    findings = _findings(history, policy, unremarkable)
     spared = _judged_on_own_events(history, unremarkable) if standing.spares_own_events else frozenset()
     verdicts = {
         guarantee: _verdict(guarantee, found, _Standing() if guarantee in spared else standing)
@@ -115,21 +111,31 @@ def judge(
     tested = frozenset(guarantee for guarantee, verdict in verdicts.items() if verdict.exercised)
     claimed = tested or frozenset(Guarantee) if claims is None else frozenset(claims)
     ordered = tuple(verdicts[guarantee] for guarantee in Guarantee if guarantee in claimed)
+    others = tuple(verdicts[guarantee] for guarantee in Guarantee if guarantee not in claimed)
     return Judgement(
         verdicts=ordered,
-        not_claimed=tuple(verdicts[guarantee] for guarantee in Guarantee if guarantee not in claimed),
+        not_claimed=others,
         reconciliation=reconciliation,
         duplicates=_duplicates(history, policy),
-        bounds={
-            guarantee.value: bound(findings[guarantee].exercised)
-            for guarantee, verdict in verdicts.items()
-            if verdict.ruling is Ruling.HELD and verdict.exercised
-        },
+        bounds=_bounds(verdicts.values(), findings),
         journeys=_journeys(history, ordered),
-        problems=(*problems, *_toothless(history), *violated),
+        problems=(*problems, *_toothless(history), *map(str, violated)),
         malformed=malformed,
         warnings=policy.warnings or (),
     )
+
+
+def _findings(history: History, policy: Policy, unremarkable: Unremarkable) -> dict[Guarantee, Findings]:
+    return {guarantee: unremarkable.adds(guarantee, check(history, policy)) for guarantee, check in CHECKERS.items()}
+
+
+def _bounds(verdicts: Iterable[Verdict], findings: Mapping[Guarantee, Findings]) -> dict[str, str]:
+    """What each promise that held is worth, by how often it was put to the test."""
+    return {
+        verdict.guarantee.value: bound(findings[verdict.guarantee].exercised)
+        for verdict in verdicts
+        if verdict.ruling is Ruling.HELD and verdict.exercised
+    }
 
 
 @dataclass(frozen=True, slots=True)

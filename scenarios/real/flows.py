@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from chaos.errors import ChaosError
-from scenarios.errors import ScenarioError
+from scenarios.errors import PluginLost, ScenarioError
 
 
 class ThreadFlow:
@@ -28,6 +28,8 @@ class ThreadFlow:
     def _run(self) -> None:
         try:
             self._body()
+        except PluginLost:
+            pass  # a problem of the whole run, told once: Stage.check_system
         except (ChaosError, ScenarioError) as error:
             self._on_broken(f"{self._name} has ended early: {error}")
         except (Exception, SystemExit) as error:  # noqa: BLE001 — the edge of a thread: else it would end unseen

@@ -31,6 +31,7 @@ from scenarios.experiment.canaries import with_secret
 from scenarios.experiment.fitting import processes_of
 from scenarios.experiment.outside import Outside
 from scenarios.experiment.stage import Death
+from scenarios.plugin.remote_system import abandon_plugin, check_plugin
 from scenarios.real.flows import ThreadFlow, ThreadSignal
 from scenarios.real.outside_server import OutsideServer
 from scenarios.real.watcher import Watcher
@@ -152,10 +153,12 @@ class RealStage:
         return CanaryClient(GuardedClient(client), self.planted)
 
     def check_plugin(self) -> None:
-        """Nothing: the plug-in runs in this process."""
+        """Look whether the client process of the plug-in, if it has one, still answers."""
+        check_plugin(self.system)
 
     def abandon_plugin(self) -> None:
-        """Nothing, for the same reason."""
+        """End the client process of the plug-in, if it has one, so that no flow waits for it any more."""
+        abandon_plugin(self.system)
 
     def start_processes(self) -> None:
         """Start the outside resource and the system's processes: preparations first, one after the other; then the rest."""

@@ -141,9 +141,10 @@ class History:
             self.records_ends = True
             self.last_end_ns = last_end_ns if self.last_end_ns is None else max(last_end_ns, self.last_end_ns)
 
-    def _index(self) -> None:
+    def _takers(self) -> dict[str, Callable[[Any], None]]:
+        """What is done with each kind of event."""
         tasks = self.tasks
-        take: dict[str, Callable[[Any], None]] = {  # what each event has to have is checked where it is decoded
+        return {  # the decoder checks that each event has what its name requires
             **dict.fromkeys(("submit.invoke", "submit.ok", "submit.fail", "submit.info"), self._take_submission),
             "spawn": self._take_spawn,
             "attempt.start": self._take_start,
@@ -173,6 +174,9 @@ class History:
             **dict.fromkeys(("secret.sought", "secret.found"), self.secrets.append),
             "final": self._take_final,
         }
+
+    def _index(self) -> None:
+        tasks, take = self.tasks, self._takers()
         for event in self.events:
             taker = take.get(event.event)
             if taker is not None:

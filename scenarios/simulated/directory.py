@@ -21,6 +21,14 @@ _OWN_STORIES = {
 }
 
 
+_SOURCES = {
+    "lab": ("crash", "restart", "fault", "secret", "final"),
+    "outside": ("effect", "write"),
+    "client": ("submit", "cancel", "status"),
+}
+"""Events by the beginning of their names; all others are recorded by their actor."""
+
+
 def write_run(world: Simulated, out: Path, *, system: str, repeat: str, steps: Sequence[Turn]) -> RunDirectory:
     """Write the world to `out`, with its story, a sentence a step, where there is one.
 
@@ -31,7 +39,7 @@ def write_run(world: Simulated, out: Path, *, system: str, repeat: str, steps: S
     directory.create()
     by_source: dict[str, list[Event]] = defaultdict(list)
     for event in world.events:
-        by_source["client" if event.actor.startswith("client-") else event.actor].append(event)
+        by_source[source_of(event)].append(event)
     for source, events in by_source.items():
         lines = b"".join(msgspec.json.encode(event) + b"\n" for event in events)
         (out / f"history.{source}.jsonl").write_bytes(lines)
@@ -51,6 +59,12 @@ def write_run(world: Simulated, out: Path, *, system: str, repeat: str, steps: S
     facts.took_s = round(world.virtual_s, 3)
     directory.seal(facts)
     return directory
+
+
+def source_of(event: Event) -> str:
+    """Which source has recorded the event: the one that recorded it in a real run; a process records only what it did itself."""
+    kind = event.event.partition(".")[0]
+    return next((source for source, kinds in _SOURCES.items() if kind in kinds), event.actor)
 
 
 def _what_it_is_about(name: str) -> tuple[list[str], str]:

@@ -45,11 +45,12 @@ def _scenarios() -> list[tuple[str, str]]:
 
 
 def _systems() -> list[tuple[str, str]]:
-    from scenarios.lookup import find_system, system_names
+    from scenarios.lookup import system_names
+    from scenarios.plugin.opening import open_system
 
     entries = []
     for name in system_names():
-        system = find_system(name)
+        system = open_system(name)
         says = (type(system).__doc__ or "").strip().split("\n")[0]
         needs = ", ".join(sorted(system.needs)) or "nothing"
         entries.append((name, f"{says} Needs {needs}; claims {len(system.claims)} promises."))

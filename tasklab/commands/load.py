@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasklab.ending import EXIT_UNKNOWN, EXIT_USAGE, explained, fail
-from tasklab.module_path import let_plugins_in
 from tasklab.presentation.load_figures import print_figures
 from tasklab.presentation.runs import print_judged, say_started
 from tasklab.presentation.terminal import Progress, print_json
@@ -82,13 +81,12 @@ def load(
     with explained():
         from chaos.ports import PortLease
         from loadtests.arrivals import LoadPlan
-        from scenarios.lookup import find_scenario, find_system
+        from scenarios.plugin.opening import open_scenario, open_system
         from tasklab.running.locust_driver import Page
 
-        let_plugins_in()
         _check_port(web_port)
-        struck = None if fault is None else find_scenario(fault)
-        plugin = find_system(system)
+        struck = None if fault is None else open_scenario(fault)
+        plugin = open_system(system)
         drawn = SystemRandom().randrange(SEED_MAX) if seed is None else seed
         plan = LoadPlan(rate, duration, drawn)
         started_later = make_environment(environment, plugin)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from random import SystemRandom
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,10 @@ from tasklab.running.experiments import run_in_environment, run_simulated
 from tasklab.running.judged_run import SEED_MAX, exit_code_of_runs
 from tasklab.running.places import place_for_runs
 
+if TYPE_CHECKING:
+    from scenarios.contract.system import System
+    from scenarios.experiment.scenario import Scenario
+
 
 def run(
     scenarios: Annotated[
@@ -26,8 +30,24 @@ def run(
     ],
     system: Annotated[
         str,
-        typer.Option(help="A name from `tasklab list systems`, or package.module:attribute of your own plug-in."),
+        typer.Option(
+            help="A name from `tasklab list systems`, package.module:attribute of your own plug-in, or a program "
+            "(a path with a / in it) that speaks the protocol of docs/protocol.md."
+        ),
     ] = "reference",
+    python: Annotated[
+        Path | None,
+        typer.Option(metavar="PROGRAM", help="The Python that loads your plug-in. Default: the lab's."),
+    ] = None,
+    plugin_timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0.1,
+            max=3600,
+            help="How long each answer of your plug-in may take. Default: 30, for accounts 60 (docs/protocol.md).",
+        ),
+    ] = None,
     environment: Annotated[
         EnvironmentName,
         typer.Option(
@@ -57,11 +77,8 @@ def run(
     Example: tasklab run broker_killed worker_killed_after_effect --system reference --seed 7
     """
     with explained():
-        from scenarios.lookup import find_scenario, find_system
-
-        let_plugins_in()
-        chosen = [find_scenario(name) for name in scenarios]
-        plugin = find_system(system)
+        chosen, plugin = _opened(scenarios, system, environment, python=python, timeout_s=plugin_timeout)
+        system = system if python is None else f"{system} --python {python}"  # in the line that repeats the run
         drawn = SystemRandom().randrange(SEED_MAX) if seed is None else seed
         say = Progress()
         say(f"seed {drawn}")
@@ -85,3 +102,17 @@ def run(
         for one in runs:
             print_judged(one)
     raise typer.Exit(exit_code_of_runs(runs))
+
+
+def _opened(
+    scenarios: list[str], system: str, environment: EnvironmentName, *, python: Path | None, timeout_s: float | None
+) -> "tuple[list[Scenario], System]":
+    """The scenarios, and the system: of a user, in a client process; for the simulator, in this one."""
+    from scenarios.lookup import find_system
+    from scenarios.plugin.opening import open_scenario, open_system
+
+    chosen = [open_scenario(name) for name in scenarios]
+    if environment is not EnvironmentName.SIMULATED:
+        return chosen, open_system(system, python=python, timeout_s=timeout_s)
+    let_plugins_in()
+    return chosen, find_system(system)

@@ -33,7 +33,8 @@ def code_of(page: Path) -> list[str]:
 
 def is_path(code: str) -> bool:
     """Whether it names a file or a folder of the project; NAME and X stand for a name, … for anything."""
-    if not re.fullmatch(r"[\w./*-]+", code) or re.search(r"\b(NAME|X|TASK|ID)\b", code) or code in ELSEWHERE:
+    placeholder = re.search(r"\b(NAME|X|TASK|ID)\b", code)
+    if placeholder or code.startswith("./") or code in ELSEWHERE or not re.fullmatch(r"[\w./*-]+", code):
         return False
     first, _, rest = code.partition("/")
     return ((bool(rest) or code.endswith("/")) and first in FOLDERS) or code.endswith(".py")

@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from scenarios.simulated.directory import write_run
+from scenarios.record.history import Event
+from scenarios.simulated.directory import source_of, write_run
 from scenarios.simulated.run import simulate
 from scenarios.simulated.search.campaign import Visited, visited
 from scenarios.simulated.search.explore import Row, Work, row_of, run_works
@@ -143,3 +144,23 @@ def _quiet(seed: int, delays: DelayPlan) -> WorldPlan:
         for number in (1, 2, 3)
     )
     return WorldPlan("quiet", seed, tasks, Sizes(workers=2), delays=delays, read_every_s=0.05)
+
+
+def test_a_written_world_has_the_files_of_a_real_run_and_processes_record_only_what_they_did() -> None:
+    events = [
+        Event(event=name, actor=actor, t_ns=0)
+        for name, actor in (
+            ("crash", "worker-1"),
+            ("effect", "worker-1"),
+            ("attempt.start", "worker-1"),
+            ("submit.ok", "client-1"),
+            ("status", "reader"),
+            ("fault.begin", "lab"),
+            ("ack.info", "broker"),
+            ("state", "database"),
+        )
+    ]
+
+    assert [source_of(event) for event in events] == [
+        *("lab", "outside", "worker-1", "client", "client", "lab", "broker", "database")
+    ]

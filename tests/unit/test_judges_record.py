@@ -44,6 +44,7 @@ def test_the_names_in_the_file_are_those_of_the_documentation() -> None:
         "left_out",
         "problems",
         "malformed",
+        "warnings",
         "exit_code",
     ]
     assert list(content["verdicts"]["exactly_one_effect"]) == ["verdict", "witnesses", "reason", "figures", "exercised"]

@@ -5,8 +5,12 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from random import Random
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scenarios.errors import MalformedPolicy
 from scenarios.judging.causes import Cause, repeats_of
@@ -21,6 +25,8 @@ from scenarios.stored.judge import Question, judge_path, judge_run
 from scenarios.stored.large.prefilter import prefilter
 from scenarios.stored.reading import read_files
 from scenarios.stored.rundir import RunDirectory, runs_without_facts
+from tests.examples import examples
+from tests.history_strategies import Draft, legal_drafts
 
 
 def event(line: str) -> Event:
@@ -518,7 +524,7 @@ def test_a_policy_that_is_none_is_refused(policy: dict[str, object]) -> None:
 def written(place: Path, name: str, *lines: str | Event) -> Path:
     file = place / name
     events = [line if isinstance(line, Event) else event(line) for line in lines]
-    file.write_bytes(b"".join(reading.msgspec.json.encode(one) + b"\n" for one in events))
+    file.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in events))
     return file
 
 
@@ -577,3 +583,32 @@ def test_both_engines_know_when_the_record_ends(tmp_path: Path) -> None:
     )
 
     assert prefilter([file], policy_from({})).recorded.history.end_ns == read_files([file]).history.end_ns
+
+
+def test_a_judgement_over_a_violated_assumption_can_be_written_down(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.create()
+    written(tmp_path, "history.lab.jsonl", *SUBMITTED, final(done=["A"]))
+    directory.seal(
+        RunFacts(scenario="s", system="s", environment="e", seed=1, repeat="", claims=[G.NO_LOST_TASK.value])
+    )
+
+    assert judge_run(directory).problems == ("A: listed as done, and never ran",)
+
+
+LATE_NS = 300_000_000
+
+
+@examples(60)
+@given(legal_drafts(), st.randoms(use_true_random=False))
+def test_what_the_lab_observes_late_breaks_no_promise(draft: Draft, random: Random) -> None:
+    """A busy machine stamps a crash or a step of a fault up to 0.3 s after it happened, and says when it asked for it."""
+
+    def observed(one: Event) -> Event:
+        if not one.event.startswith(("crash", "restart", "fault.")):
+            return one
+        return msgspec.structs.replace(one, asked_ns=one.t_ns, t_ns=one.t_ns + random.randrange(LATE_NS))
+
+    judgement = judge(Recorded(History(map(observed, draft.all_events()))), claims=G, policy=draft.policy)
+
+    assert {one.guarantee: one.reason for one in judgement.verdicts if one.ruling is not Ruling.HELD} == {}

@@ -38,7 +38,7 @@ class Session:
     is_open: bool = True
 
 
-class Answer(NamedTuple):
+class ResultSet(NamedTuple):
     """What a statement came to; `rowcount`: rows returned, or matched by a write."""
 
     columns: Sequence[str]
@@ -71,7 +71,7 @@ class DatabaseServer(Service):
         self._sessions.append(session)
         return session
 
-    def execute(self, session: Session, statement: Statement, parameters: Sequence[Any]) -> Answer:
+    def execute(self, session: Session, statement: Statement, parameters: Sequence[Any]) -> ResultSet:
         """Execute a statement in the session's transaction; where another transaction holds one of its rows, wait for that one.
 
         Raises:
@@ -134,17 +134,17 @@ class DatabaseServer(Service):
         for session in list(self._sessions):
             self.close(session)
 
-    def read_committed(self, sql: str, parameters: Sequence[Any] = ()) -> Answer:
+    def read_committed(self, sql: str, parameters: Sequence[Any] = ()) -> ResultSet:
         """The rows committed at this moment, for the lab itself."""
         self._dismount()
         self.tables.now_us = self._epoch_us + self._scheduler.now_ns // 1000
         cursor = self.tables.sqlite.execute(sql, parameters)
         rows = cursor.fetchall()
-        return Answer([column[0] for column in cursor.description], rows, len(rows))
+        return ResultSet([column[0] for column in cursor.description], rows, len(rows))
 
     def _select(
         self, session: Session, statement: Statement, parameters: Sequence[Any]
-    ) -> tuple[Answer, Sequence[Key]]:
+    ) -> tuple[ResultSet, Sequence[Key]]:
         if session.images:
             self._mount(session)
         elif self._mounted is not session:
@@ -154,17 +154,17 @@ class DatabaseServer(Service):
         selected = self.tables.selected(statement, cursor.description)
         key = selected.lock
         if key is None:
-            return Answer(selected.columns, rows, len(rows)), ()
+            return ResultSet(selected.columns, rows, len(rows)), ()
         locks = [(statement.table, key.name, *[row[position] for position in key.positions]) for row in rows]
         if statement.locking == "skip":
             free = [self._locks.get(lock, session) is session for lock in locks]
             rows = [row for row, is_free in zip(rows, free, strict=True) if is_free]
             locks = [lock for lock, is_free in zip(locks, free, strict=True) if is_free]
-        return Answer(selected.columns, rows, len(rows)), locks
+        return ResultSet(selected.columns, rows, len(rows)), locks
 
     def _write(
         self, session: Session, statement: Statement, parameters: Sequence[Any]
-    ) -> tuple[Answer, Sequence[Key], dict[Key, tuple[Any, ...] | None]]:
+    ) -> tuple[ResultSet, Sequence[Key], dict[Key, tuple[Any, ...] | None]]:
         tables, table = self.tables, statement.table
         self._mount(session)
         rows = tables.sqlite.execute(statement.sql, parameters).fetchall()
@@ -172,7 +172,7 @@ class DatabaseServer(Service):
         images = {tables.row_key(table, row): None if deleted else row for row in rows}
         locks = [lock for row in rows for lock in tables.lock_keys(table, row)]
         last_id = tables.counted_id(table, rows[-1]) if rows and statement.kind == "insert" else None
-        return Answer((), (), len(rows), last_id), locks, images
+        return ResultSet((), (), len(rows), last_id), locks, images
 
     def _mount(self, session: Session) -> None:
         if self._mounted is not session:

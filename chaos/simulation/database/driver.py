@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from chaos.simulation.database.database import DEADLOCK, Answer, DatabaseServer, Session, SessionGone
+from chaos.simulation.database.database import DEADLOCK, DatabaseServer, ResultSet, Session, SessionGone
 from chaos.simulation.kernel.scheduler import Died
 from chaos.simulation.network.network import Line, LineCut, Undone
 
@@ -84,13 +84,13 @@ class DatabaseConnection:
         """A new cursor."""
         return Cursor(self)
 
-    def execute(self, sql: str, parameters: Sequence[Any]) -> Answer:
+    def execute(self, sql: str, parameters: Sequence[Any]) -> ResultSet:
         """One statement, there and back."""
         server, session = self._server, self.session
         statement = server.tables.parse(sql)
         self._begun = True
         try:
-            answer: Answer = self._ask(
+            answer: ResultSet = self._ask(
                 statement.words, lambda: server.execute(session, statement, parameters), (sql, parameters)
             )
             return answer
@@ -233,7 +233,7 @@ class ReadingConnection:
         """A new cursor."""
         return Cursor(self)
 
-    def execute(self, sql: str, parameters: Sequence[Any]) -> Answer:
+    def execute(self, sql: str, parameters: Sequence[Any]) -> ResultSet:
         """Read."""
         return self._server.read_committed(sql, parameters)
 

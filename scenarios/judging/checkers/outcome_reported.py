@@ -20,19 +20,29 @@ def check(history: History, policy: Policy) -> Findings:
     exercised = 0
     lists_done = history.final is not None and history.final.done is not None
     for timeline in history.tasks.values():
-        if not _ended_well(history, timeline, policy):
+        if not timeline.succeeded or _is_listed_otherwise(history, timeline):
             continue
+        is_missing = lists_done and timeline.task not in history.lists.done
         read = _last_read(excuses, timeline, policy)
         exercised += lists_done or read is not None
-        if lists_done and timeline.task not in history.lists.done:
+        if not is_missing and (read is None or read.state in FINAL_STATES):
+            continue
+        if not _ended_well(history, timeline, policy):
+            continue
+        if is_missing:
             what = "an attempt of it ended ok, and the final account does not list it as done"
             violations.append(Violation(timeline.task, Proof.END, what))
-        elif read is not None and read.state not in FINAL_STATES:
+        elif read is not None:
             after_s = (read.t_ns - _ended_ns(timeline)) / 1e9
             what = f"a client read {read.state} {after_s:.3g} s after it had ended"
             violations.append(Violation(timeline.task, Proof.RECORD, what))
     figures = {"ended": exercised, "unreported": len(violations)}
     return Findings(tuple(violations), exercised=exercised, figures=figures)
+
+
+def _is_listed_otherwise(history: History, timeline: TaskTimeline) -> bool:
+    lists = history.lists
+    return timeline.task in lists.dead or timeline.task in lists.cancelled or timeline.task in lists.expired
 
 
 def _ended_well(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
@@ -54,6 +64,8 @@ def _last_read(excuses: Excuses, timeline: TaskTimeline, policy: Policy) -> Even
         return None
     ended_ns = _ended_ns(timeline)
     bound_ns = ended_ns + ns_of(REPORT_S if policy.budget_s is None else policy.budget_s)
+    if timeline.statuses[-1].t_ns <= bound_ns:
+        return None
     until_ns = FOREVER_NS if policy.result_ttl_s is None else ended_ns + ns_of(policy.result_ttl_s)
     for read in reversed(timeline.statuses):
         asked_ns = earliest_ns(read)

@@ -40,7 +40,7 @@ def check(history: History, policy: Policy) -> Findings:
 def attempts_most(timeline: TaskTimeline, redelivered: Counter[int]) -> int:
     """The most attempts of any round."""
     if not timeline.redrives_ns:
-        starts, claims = len(timeline.attempts), sum(row.to == "RUNNING" for row in timeline.states)
+        starts, claims = len(timeline.attempts), [row.to for row in timeline.states].count("RUNNING")
         if claims > starts:
             claims -= sum(row.to == "RUNNING" and row.from_ == "WAITING_TOOL" for row in timeline.states)
         return max(starts, claims) - redelivered[0]

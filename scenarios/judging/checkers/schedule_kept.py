@@ -62,7 +62,7 @@ class _Judged:
         self._budget_ns = ns_of(policy.budget_s or 0.0)
         self._tolerance_ns = ns_of(policy.tolerance_s or 0.0)
         self._widest, self._surest = _troubled(history)
-        self._spawned: dict[int, dict[str, int]] = defaultdict(dict)  # by place: when each task was spawned for it
+        self._spawned: dict[int, list[int]] = defaultdict(list)  # by place: when each occurrence for it was spawned
         self._strays: list[Event] = []
         for event in spawns:
             self._take(event)
@@ -72,13 +72,12 @@ class _Judged:
 
     def _take(self, event: Event) -> None:
         assert event.due_s is not None
-        assert event.task is not None
         due_ns, every_ns = ns_of(event.due_s), ns_of(self._schedule.every_s)
         place = round((due_ns - self._due_ns(0)) / every_ns)
         is_on_it = place >= 0 and abs(due_ns - self._due_ns(place)) <= self._tolerance_ns
         is_before_its_end = self._schedule.until_s is None or self._due_ns(place) <= ns_of(self._schedule.until_s)
         if is_on_it and is_before_its_end:
-            self._spawned[place].setdefault(event.task, event.t_ns)
+            self._spawned[place].append(event.t_ns)
         else:
             self._strays.append(event)
 
@@ -87,9 +86,9 @@ class _Judged:
         if self._strays:
             stray = self._strays[0]
             return f"{stray.task} is due at {stray.due_s:g} s, at which no occurrence is", Proof.EVENTS
-        for place, tasks in sorted(self._spawned.items()):
-            if len(tasks) > 1:
-                return f"{len(tasks)} occurrences for {self._due_ns(place) / 1e9:g} s", Proof.EVENTS
+        for place, spawned_ns in sorted(self._spawned.items()):
+            if len(spawned_ns) > 1:
+                return f"{len(spawned_ns)} occurrences for {self._due_ns(place) / 1e9:g} s", Proof.EVENTS
         for is_missed, run in groupby(range(self._places()), key=self._is_missed):
             places = list(run)
             found = self._wrong_of_missed(places) if is_missed else self._wrong_of_regular(places)
@@ -104,7 +103,7 @@ class _Judged:
 
     def _is_missed(self, place: int) -> bool:
         due_ns = self._due_ns(place)
-        in_time = any(t_ns <= due_ns + self._tolerance_ns for t_ns in self._spawned.get(place, {}).values())
+        in_time = any(t_ns <= due_ns + self._tolerance_ns for t_ns in self._spawned.get(place, ()))
         return not in_time and any(from_ns <= due_ns <= until_ns for from_ns, until_ns in self._widest)
 
     def _wrong_of_regular(self, places: Sequence[int]) -> str:

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""A client process that speaks the protocol directly, without tasklab: the example of docs/protocol.md, in any language as short.
+
+Its system is a directory: a task is a file NAME.todo, which its worker renames when the task has ended.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+WORKER = """
+import json, pathlib, sys, time, tasklab_probe
+while True:
+    for file in sorted(pathlib.Path(sys.argv[1]).glob("*.todo")):
+        try:
+            tasklab_probe.run_task(json.loads(file.read_text()), key=file.stem)
+            file.rename(file.with_suffix(".done"))
+        except tasklab_probe.TaskError as error:
+            if error.kind == "permanent":
+                file.rename(file.with_suffix(".dead"))
+    time.sleep(0.02)
+"""
+PROMISES = ["no_lost_task", "no_stuck_task", "exactly_one_effect", "duplicates_explained"]
+clients = {}
+
+
+def answer(request):
+    """The content of the answer to one request."""
+    do = request["do"]
+    if do == "describe":
+        powers = ["embedded_processes", "account"]
+        return {
+            "protocol": 1,
+            "name": "plain",
+            "claims": PROMISES,
+            "needs": [],
+            "pace": {"quiet_s": 2},
+            "powers": powers,
+        }
+    if do in ("processes", "embedded_processes"):
+        argv = [sys.executable, "-c", WORKER, request["services"]["directory"]]
+        env = {**request["environment"], "TASKLAB_ACTOR": "worker-1"}
+        return {"processes": [{"name": "worker-1", "role": "worker", "argv": argv, "env": env}]}
+    if do == "client.open":
+        clients[request["client"]] = Path(request["services"]["directory"])
+        return {}
+    if do == "invoke":
+        return invoke(clients[request["client"]], request["operation"])
+    if do == "account":
+        directory = Path(request["services"]["directory"])
+        done, dead, pending = (names(directory, state) for state in ("done", "dead", "todo"))
+        return {"done": done, "dead": dead, "cancelled": [], "expired": [], "pending": pending}
+    return {}  # client.close: there is nothing to let go of
+
+
+def invoke(directory, operation):
+    """One operation of a client."""
+    if operation["type"] != "submit":
+        return {"kind": "fail", "detail": "this system takes submissions, and nothing else"}
+    file = directory / f"{operation['task']}.new"
+    file.write_text(json.dumps(operation["payload"]))
+    file.rename(file.with_suffix(".todo"))
+    return {"kind": "ok", "id": operation["task"]}
+
+
+def names(directory, state):
+    """The tasks whose files say so."""
+    return [file.stem for file in directory.glob(f"*.{state}")]
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    print(json.dumps({"id": request["id"], "ok": answer(request)}), flush=True)

@@ -1,0 +1,393 @@
+"""The client process of a plug-in in Python: loads `package.module:attribute` and answers the lab's requests (docs/protocol.md).
+
+Run as a program: `python host.py package.module:attribute`. One file, standard library only, from Python 3.8 on, so that it runs
+in the interpreter of the system under test, with tasklab installed there or without. The plug-in's code cannot end or spoil it:
+
+- Standard output belongs to the protocol. What the plug-in prints, by `print` or by descriptor 1, goes to standard error, which
+  the lab keeps as a log of the run; its standard input is empty.
+- An exception, a `SystemExit` or a value of a wrong type becomes an error answer.
+- The system's methods are called in the main thread, one after the other. Each client lives in a thread of its own, in which it
+  is made, used and closed.
+
+It ends when its standard input ends.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import enum
+import importlib
+import importlib.util
+import json
+import os
+import queue
+import sys
+import threading
+import traceback
+from pathlib import Path, PurePath
+from types import ModuleType, SimpleNamespace
+from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional
+
+VERSION = 1
+REPR_CHARS = 200
+MEMBERS = ("name", "claims", "needs", "processes", "client")
+POWERS = ("account", "trail", "dump", "api_url", "embedded_processes")
+STATEMENTS = ("pace", "policy", "reservations", "capabilities", "versions")
+OPERATIONS = {
+    "submit": "Submit",
+    "status": "ReadStatus",
+    "cancel": "Cancel",
+    "pause": "Pause",
+    "resume": "Resume",
+    "redrive": "Redrive",
+}
+
+
+class Refused(Exception):
+    """There is no answer; `kind` and `message` go to the lab."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+
+
+def shown(value: object) -> str:
+    """A value for a sentence, whatever its `repr` does."""
+    try:
+        text = repr(value)
+    except BaseException:  # noqa: BLE001 — the plug-in's code, like any other method of its objects
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= REPR_CHARS else text[:REPR_CHARS] + "…"
+
+
+def plain(value: Any) -> Any:
+    """The JSON form of an object that `json` does not know."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if hasattr(value, "__struct_fields__"):  # an object of msgspec
+        names = zip(value.__struct_fields__, value.__struct_encode_fields__)  # noqa: B905  Python 3.8
+        return {name: content for field, name in names if (content := getattr(value, field)) is not None}
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, enum.Enum):
+        return value.value
+    raise Refused("wrong_type", f"its answer holds {shown(value)}, for which JSON has no form")
+
+
+def tagged(value: Any) -> Any:
+    """The JSON form of a scenario: each object with the name of its class, since many classes have the same fields."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            "is": type(value).__name__,
+            **{field.name: tagged(getattr(value, field.name)) for field in dataclasses.fields(value)},
+        }
+    if isinstance(value, Mapping):
+        return {name: tagged(content) for name, content in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [tagged(item) for item in value]
+    return value
+
+
+def shaped(what: str, value: object, expected: str) -> Any:
+    """`value`, if it is an object of the class of that name, from whichever module, or a mapping in its place."""
+    if isinstance(value, Mapping) or any(kind.__name__ == expected for kind in type(value).__mro__):
+        return value
+    raise Refused("wrong_type", f"{what} returned {shown(value)}, not {expected}")
+
+
+def listed(what: str, value: object, expected: str) -> List[Any]:
+    """The items of `value`, each of the class of that name."""
+    if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__iter__"):
+        raise Refused("wrong_type", f"{what} returned {shown(value)}, not a list of {expected}")
+    return [shaped(f"an item of {what}", item, expected) for item in value]
+
+
+def words_of_plugins() -> ModuleType:
+    """The module with the classes of a plug-in: `tasklab`, where that is installed, else the stand-in beside this file."""
+    stand_in = _module_at(Path(__file__).with_name("tasklab_plugin.py"))
+    sys.modules[stand_in.__name__] = stand_in
+    if importlib.util.find_spec("tasklab") is None:
+        return stand_in
+    return importlib.import_module("tasklab")
+
+
+def _module_at(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None, "a file that ends in .py has a loader"
+    assert spec.loader is not None, "a file that ends in .py has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module  # before it is executed: its dataclasses look for it there
+    spec.loader.exec_module(module)
+    return module
+
+
+def load(place: str) -> Any:
+    """The object that `package.module:attribute` names."""
+    module_name, _, attribute = place.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise Refused("not_found", f"{place}: {error}; is it installed, or on PYTHONPATH?") from error
+    if not hasattr(module, attribute):
+        public = [name for name in vars(module) if not name.startswith("_")]
+        nearest = " or ".join(difflib.get_close_matches(attribute, public, n=3, cutoff=0.4))
+        hint = f"; did you mean {nearest}?" if nearest else ""
+        raise Refused("not_found", f"{place}: {module_name} has no {attribute!r}{hint}")
+    return getattr(module, attribute)
+
+
+class Words:
+    """Makes the objects that a plug-in is called with from the fields of a request."""
+
+    def __init__(self) -> None:
+        self._module = words_of_plugins()
+        self._addresses: Any = self._module
+        if not hasattr(self._module, "MysqlAddress"):
+            self._addresses = sys.modules[self._module.Services.__module__]
+
+    def services(self, fields: Mapping[str, Any]) -> Any:
+        """The `Services` of a request."""
+        values = dict(fields)
+        values["directory"] = Path(values["directory"])
+        for service, kind in (("mysql", "MysqlAddress"), ("redis", "RedisAddress"), ("rabbitmq", "RabbitmqAddress")):
+            if values.get(service) is not None:
+                values[service] = self._address(kind, values[service])
+        values["links"] = {name: self.services(linked) for name, linked in (values.get("links") or {}).items()}
+        return self._made("Services", values)
+
+    def handlers(self, environment: Mapping[str, str]) -> Any:
+        """The `Handlers` of a request."""
+        return self._made("Handlers", {"environment": environment})
+
+    def operation(self, fields: Mapping[str, Any]) -> Any:
+        """The operation of a request; an older tasklab may not know its class."""
+        name = OPERATIONS.get(fields["type"])
+        if name is None or not hasattr(self._module, name):
+            raise Refused("unsupported", f"this client process knows no operation {fields['type']!r}")
+        return self._made(name, {field: value for field, value in fields.items() if field != "type"})
+
+    def _address(self, kind: str, fields: Mapping[str, Any]) -> Any:
+        values = dict(fields)
+        if "sentinels" in values:
+            values["sentinels"] = tuple((host, port) for host, port in values["sentinels"])
+        return _filled(getattr(self._addresses, kind), values)
+
+    def _made(self, name: str, fields: Mapping[str, Any]) -> Any:
+        return _filled(getattr(self._module, name), fields)
+
+
+def _filled(kind: Any, fields: Mapping[str, Any]) -> Any:
+    """An object of a data class; fields that the class does not have are passed over."""
+    return kind(**{field.name: fields[field.name] for field in dataclasses.fields(kind) if field.name in fields})
+
+
+class Thread:
+    """A thread that carries out one call after the other."""
+
+    def __init__(self) -> None:
+        self.calls: queue.Queue[Optional[Callable[[], None]]] = queue.Queue()
+
+    def run(self) -> None:
+        """Until there is a None among the calls."""
+        while True:
+            call = self.calls.get()
+            if call is None:
+                return
+            call()
+
+
+class Host:
+    """Answers requests, each in the thread that it belongs to."""
+
+    def __init__(self, place: str, write: Callable[[bytes], None]) -> None:
+        self._place = place
+        self._write = write
+        self._order = threading.Lock()  # between whole lines
+        self._answer_bytes_max = 1 << 20
+        self._words: Any = None
+        self._system: Any = None
+        self._clients: Dict[str, Any] = {}
+        self._threads: Dict[str, Thread] = {}
+        self.main = Thread()
+        self._answers: Dict[str, Callable[[Mapping[str, Any]], Any]] = {
+            "describe": self._describe,
+            "processes": self._list_processes,
+            "embedded_processes": self._list_processes,
+            "api_url": self._name_url,
+            "client.open": self._open,
+            "client.close": self._close,
+            "invoke": self._invoke,
+            "account": self._read_account,
+            "trail": self._read_trail,
+            "dump": self._dump,
+            "scenario": self._find_scenario,
+        }
+
+    def take(self, line: bytes) -> None:
+        """Hand a request to the thread that it belongs to."""
+        request = json.loads(line)
+        thread = self.main
+        if "client" in request:
+            name = request["client"]
+            if name not in self._threads:
+                self._threads[name] = Thread()
+                threading.Thread(target=self._threads[name].run, name=name, daemon=True).start()
+            thread = self._threads[name]
+        thread.calls.put(lambda: self._answer(request))
+        if request["do"] == "client.close":
+            thread.calls.put(None)
+            del self._threads[request["client"]]
+
+    def _answer(self, request: Mapping[str, Any]) -> None:
+        number = request["id"]
+        try:
+            line = self._answered(request)
+        except Refused as refused:
+            error = {"kind": refused.kind, "message": refused.message.encode(errors="backslashreplace").decode()}
+            line = _line({"id": number, "error": error})
+        with self._order:
+            self._write(line)
+
+    def _answered(self, request: Mapping[str, Any]) -> bytes:
+        """The line of an answer; whatever the plug-in's code raises becomes `Refused`."""
+        answer = self._answers.get(request["do"])
+        if answer is None:
+            raise Refused("unsupported", f"this client process knows no request {request['do']!r}")
+        try:
+            line = _line({"id": request["id"], "ok": answer(request)})
+        except Refused:
+            raise
+        except SystemExit as error:
+            traceback.print_exc()
+            raise Refused("exited", f"it called sys.exit({'' if error.code is None else shown(error.code)})") from error
+        except BaseException as error:  # the edge to the plug-in's code: nothing in it may end this process
+            traceback.print_exc()
+            raise Refused("raised", shown(error)) from error
+        if len(line) > self._answer_bytes_max:
+            raise Refused("too_large", f"its answer has {len(line):,} bytes; {self._answer_bytes_max:,} are the most")
+        return line
+
+    def _describe(self, request: Mapping[str, Any]) -> Any:
+        if request["protocol"] != VERSION:
+            raise Refused("unsupported", f"this client process speaks version {VERSION} of the protocol")
+        self._answer_bytes_max = request["answer_bytes_max"]
+        self._words = Words()
+        system = self._system = load(self._place)
+        lacking = [member for member in MEMBERS if not hasattr(system, member)]
+        if lacking:
+            raise Refused(
+                "not_found",
+                f"{self._place} is no system under test: it lacks {', '.join(lacking)} (docs/writing_a_system.md)",
+            )
+        stated = {name: getattr(system, name, None) for name in STATEMENTS}
+        if callable(stated["versions"]):
+            stated["versions"] = stated["versions"]()
+        return {
+            "protocol": VERSION,
+            "name": system.name,
+            "summary": (type(system).__doc__ or "").strip().split("\n")[0],
+            "claims": _names("claims", system.claims),
+            "needs": _names("needs", system.needs),
+            "powers": [power for power in POWERS if callable(getattr(system, power, None))],
+            **{name: value for name, value in stated.items() if value is not None},
+        }
+
+    def _list_processes(self, request: Mapping[str, Any]) -> Any:
+        services = self._words.services(request["services"])
+        found = getattr(self._system, request["do"])(services, self._words.handlers(request["environment"]))
+        return {"processes": listed(f"{request['do']}()", found, "ProcessSpec")}
+
+    def _name_url(self, request: Mapping[str, Any]) -> Any:
+        return {"url": self._system.api_url(self._words.services(request["services"]))}
+
+    def _open(self, request: Mapping[str, Any]) -> Any:
+        client = self._system.client(self._words.services(request["services"]))
+        lacking = [member for member in ("invoke", "close") if not hasattr(client, member)]
+        if lacking:
+            raise Refused("wrong_type", f"client() returned {shown(client)}, which has no {lacking[0]}()")
+        self._clients[request["client"]] = client
+        return {}
+
+    def _close(self, request: Mapping[str, Any]) -> Any:
+        client = self._clients.pop(request["client"], None)
+        if client is not None:  # else it could not be made
+            client.close()
+        return {}
+
+    def _invoke(self, request: Mapping[str, Any]) -> Any:
+        operation = self._words.operation(request["operation"])
+        answer = self._clients[request["client"]].invoke(operation)
+        return shaped(f"invoke({type(operation).__name__})", answer, "Outcome")
+
+    def _read_account(self, request: Mapping[str, Any]) -> Any:
+        return shaped("account()", self._system.account(self._words.services(request["services"])), "Account")
+
+    def _read_trail(self, request: Mapping[str, Any]) -> Any:
+        found = self._system.trail(self._words.services(request["services"]))
+        return {"events": listed("trail()", found, "Event")}
+
+    def _dump(self, request: Mapping[str, Any]) -> Any:
+        return {"places": shaped("dump()", self._system.dump(self._words.services(request["services"])), "Mapping")}
+
+    def _find_scenario(self, request: Mapping[str, Any]) -> Any:
+        return {"scenario": tagged(shaped(request["name"], load(request["name"]), "Scenario"))}
+
+
+def _line(answer: Mapping[str, Any]) -> bytes:
+    """The answer as a line; raises Refused where a part of it is no JSON."""
+    try:
+        text = json.dumps(answer, default=plain, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        return text.encode() + b"\n"
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Refused("wrong_type", f"its answer is no JSON: {error}") from error
+
+
+def _names(what: str, value: Any) -> List[Any]:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        raise Refused("wrong_type", f"{what} is {shown(value)}, not a set of names")
+    return sorted(str(getattr(name, "value", name)) for name in value)
+
+
+def keep_standard_streams() -> SimpleNamespace:
+    """The protocol's two streams, moved away from where the plug-in's code finds its standard input and output."""
+    streams = SimpleNamespace(requests=os.fdopen(os.dup(0), "rb"), answers=os.dup(1))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return streams
+
+
+def main(place: str) -> NoReturn:
+    """Answer until the lab closes the connection."""
+    streams = keep_standard_streams()
+    # The directory of this file holds nothing for the plug-in; that of the user comes last, so that a module of his that is
+    # called like one of the standard library, or of an installed package, does not stand in its place.
+    sys.path[:] = [entry for entry in sys.path if entry not in ("", str(Path(__file__).parent))]
+    sys.path.append(os.getcwd())
+
+    def write(line: bytes) -> None:
+        left = memoryview(line)
+        while left:
+            left = left[os.write(streams.answers, left) :]
+
+    host = Host(place, write)
+
+    def read() -> None:
+        for line in streams.requests:
+            host.take(line)
+        os._exit(0)  # at once: threads of clients may be waiting for something that never comes
+
+    threading.Thread(target=read, name="requests", daemon=True).start()
+    host.main.run()
+    raise AssertionError("the main thread has no end among its calls")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,221 @@
+"""The lab's side of a client process: starts it in a warden's care, asks it, and ends it when it does not answer in time."""
+
+import os
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+
+import msgspec
+
+from chaos.errors import ChaosError
+from chaos.hosting.warden_client import ChildProcess, WardenClient
+from scenarios.errors import PluginLost
+from scenarios.plugin import launch
+from scenarios.plugin.log import ProcessLog
+from scenarios.plugin.protocol import ANSWER_BYTES_MAX, DEADLINES_S, Answer, Request
+
+START_TIMEOUT_S = 10.0
+KILL_TIMEOUT_S = 5.0
+END_TIMEOUT_S = 2.0
+"""How long the log and the exit code of a process that closed its connection are waited for."""
+LOOK_S = 60.0
+RECEIVE_BYTES = 1 << 18
+SOCKET_NAME = "client.socket"
+LOG_NAME = "client-process.log"
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_decode = msgspec.json.Decoder(Answer).decode
+
+
+class ClientProcess:
+    """A running client process. Thread-safe: requests of several threads are pipelined.
+
+    `deadlines_s`: by request, how long an answer may take. A process that hangs, ends or breaks the protocol is *lost*: it is
+    killed with all its descendants, every open request ends with PluginLost, and so does every later one. `problems`: the
+    mistakes of its plug-in that did not cost it the process; those who ask add them.
+    """
+
+    def __init__(self, argv: Sequence[str], *, directory: Path, deadlines_s: Mapping[str, float] = DEADLINES_S) -> None:
+        self.problems: list[str] = []
+        self._deadlines_s = deadlines_s
+        self._lock = threading.Lock()
+        self._last_id = 0
+        self._open: dict[int, tuple[Request, Future[Answer]]] = {}
+        self._lost: str | None = None
+        self._requests: SimpleQueue[bytes | None] = SimpleQueue()
+        self._warden = WardenClient(Path(tempfile.mkdtemp(prefix="tasklab-")).resolve())
+        try:
+            self._child, self._connection, errors = _start(self._warden, argv, directory)
+        except BaseException:  # also Ctrl-C: nothing of it stays
+            self._warden.close()
+            raise
+        self.log = ProcessLog(errors, self._warden.directory / LOG_NAME)
+        for work in (self._send, self._receive, self._await_end):
+            threading.Thread(target=work, name="client process", daemon=True).start()
+
+    def ask(self, request: Request) -> msgspec.Raw:
+        """The content of the answer, as JSON.
+
+        Raises:
+            Unanswered: the process answered with an error.
+            PluginLost: the process is gone; `definite` where the request was not sent.
+        """
+        name = name_of(request)
+        answer: Future[Answer] = Future()
+        with self._lock:
+            if self._lost is not None:
+                raise PluginLost(self._lost, definite=True)
+            self._last_id += 1
+            request = msgspec.structs.replace(request, id=self._last_id)
+            self._open[request.id] = request, answer
+            self._requests.put(_encode(request) + b"\n")
+        deadline_s = self._deadlines_s[name]
+        try:
+            answered = answer.result(deadline_s)
+        except TimeoutError:
+            self._lose(f"the plug-in has not answered {name} for {deadline_s:g} s; its process was killed")
+            answered = answer.result()  # unless the answer came meanwhile, this raises PluginLost
+        if answered.error is not None:
+            raise Unanswered(answered.error.kind, answered.error.message)
+        return answered.ok
+
+    def check(self) -> None:
+        """Raise PluginLost if the plug-in has done something wrong, or the process is gone: it is asked for nothing more."""
+        if (why := self.problems[0] if self.problems else self._lost) is not None:
+            raise PluginLost(why, definite=True)
+
+    @property
+    def lost(self) -> str | None:
+        """Why the process is gone, or None."""
+        return self._lost
+
+    def close(self) -> None:
+        """End it and everything it started. Idempotent; never raises, and takes no longer than killing does."""
+        self._lose("the lab has ended the client process")
+        self._warden.close()
+        self.log.close()
+
+    def _lose(self, why: str) -> None:
+        """Kill the process, and fail every open request."""
+        with self._lock:
+            if self._lost is not None:
+                return
+            self._lost = why
+            opened, self._open = self._open, {}
+        self._requests.put(None)
+        for _, answer in opened.values():
+            answer.set_exception(PluginLost(why, definite=False))
+        with suppress(ChaosError):  # the warden is gone, and the process with it; or the kernel holds a part of it
+            self._child.kill_tree(KILL_TIMEOUT_S)
+
+    def _send(self) -> None:
+        """In a thread of its own: a process that reads nothing holds up no thread of a client."""
+        while (line := self._requests.get()) is not None:
+            try:
+                self._connection.sendall(line)
+            except OSError:  # it has ended; the receiving thread says how
+                return
+
+    def _receive(self) -> None:
+        with self._connection:
+            self._lose(self._broken() or self._how_it_ended())
+
+    def _broken(self) -> str:
+        """Take answers until the connection ends; in which way the process broke the protocol before, if it did."""
+        unread = bytearray()
+        while received := _received(self._connection):
+            unread += received
+            lines: list[bytearray] = []
+            if b"\n" in received:
+                *lines, unread = unread.split(b"\n")
+            if why := self._taken(lines) or _too_long(unread):
+                return f"the plug-in broke the protocol: {why}"
+        return ""
+
+    def _taken(self, lines: Sequence[bytearray]) -> str:
+        """Hand each answer to the thread that waits for it; what is wrong with the first that is none."""
+        for line in lines:
+            if why := _too_long(line):
+                return why
+            try:
+                answer = _decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                return f"its output holds {bytes(line[:80])!r}, which is no answer: {error}"
+            with self._lock:
+                _, waiting = self._open.pop(answer.id, (None, None))
+            if waiting is None:
+                return f"it answered request {answer.id}, which is not open" if self._lost is None else ""
+            waiting.set_result(answer)
+        return ""
+
+    def _how_it_ended(self) -> str:
+        code = self._child.wait(END_TIMEOUT_S)
+        self.log.wait(END_TIMEOUT_S)
+        tail = self.log.tail()
+        return f"the plug-in's process {_ending(code)}" + (f"; its last line: {tail}" if tail else "")
+
+    def _await_end(self) -> None:
+        """A descendant may hold the connection open; without its process it is worth nothing."""
+        while self._child.wait(LOOK_S) is None:
+            pass
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
+
+class Unanswered(Exception):
+    """A client process answered with an error; `kind` as scenarios.plugin.protocol.ErrorKind."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+
+
+def name_of(request: Request) -> str:
+    """The name of a request in the protocol."""
+    return str(type(request).__struct_config__.tag)
+
+
+def _start(
+    warden: WardenClient, argv: Sequence[str], directory: Path
+) -> tuple[ChildProcess, socket.socket, socket.socket]:
+    """The process, its connection, and its standard error."""
+    home = os.open(warden.directory, os.O_RDONLY)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(f"/proc/self/fd/{home}/{SOCKET_NAME}")  # short, however long the path of the directory is
+            listener.listen(2)
+            listener.settimeout(START_TIMEOUT_S)
+            command = [sys.executable, "-I", "-S", launch.__file__, SOCKET_NAME, str(directory), *argv]
+            child = warden.spawn("client process", command, log=warden.directory / "launch.log")
+            connection, errors = listener.accept()[0], listener.accept()[0]
+    except TimeoutError as error:
+        raise PluginLost(f"the client process did not start within {START_TIMEOUT_S:g} s", definite=True) from error
+    finally:
+        os.close(home)
+    connection.settimeout(None)
+    errors.settimeout(None)
+    return child, connection, errors
+
+
+def _ending(code: int | None) -> str:
+    if code is None:
+        return "closed its standard output"
+    return f"ended by itself, with exit code {code}" if code >= 0 else f"was killed, by signal {-code}"
+
+
+def _received(connection: socket.socket) -> bytes:
+    try:
+        return connection.recv(RECEIVE_BYTES)
+    except OSError:
+        return b""
+
+
+def _too_long(line: bytearray) -> str:
+    return f"an answer has more than {ANSWER_BYTES_MAX:,} bytes" if len(line) > ANSWER_BYTES_MAX else ""

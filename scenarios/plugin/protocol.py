@@ -1,0 +1,228 @@
+"""The messages between the lab and a client process: JSON lines on its standard input and output (docs/protocol.md)."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Any, Literal
+
+import msgspec
+
+from chaos.environment import MysqlAddress, RabbitmqAddress, RedisAddress, Services
+from scenarios.contract.system import Operation
+
+VERSION = 1
+ANSWER_BYTES_MAX = 32 << 20
+"""Bytes of one answer. An account of a million tasks fits."""
+
+DEADLINES_S: Mapping[str, float] = MappingProxyType(
+    {
+        "describe": 30.0,
+        "processes": 30.0,
+        "embedded_processes": 30.0,
+        "api_url": 30.0,
+        "client.open": 30.0,
+        "client.close": 10.0,
+        "invoke": 30.0,
+        "account": 60.0,
+        "trail": 60.0,
+        "dump": 60.0,
+        "scenario": 30.0,
+    }
+)
+"""Seconds that a client process has for each request, counted from when the lab sends it."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
+    """A line from the lab. `id` is unique in the process; its answer carries the same."""
+
+    id: int = 0
+
+
+class Describe(Request, frozen=True, kw_only=True, tag="describe"):
+    """The first request: the version of the protocol that the lab speaks, and the question what the system states of itself."""
+
+    protocol: int = VERSION
+    answer_bytes_max: int = ANSWER_BYTES_MAX
+
+
+class Processes(Request, frozen=True, kw_only=True, tag="processes"):
+    """Which processes to start; `environment` holds the variables of the lab for those that run handlers."""
+
+    services: Mapping[str, Any]
+    environment: Mapping[str, str]
+
+
+class EmbeddedProcesses(Request, frozen=True, kw_only=True, tag="embedded_processes"):
+    """As `Processes`, without any server."""
+
+    services: Mapping[str, Any]
+    environment: Mapping[str, str]
+
+
+class ApiUrl(Request, frozen=True, kw_only=True, tag="api_url"):
+    """Where the system takes submissions over HTTP."""
+
+    services: Mapping[str, Any]
+
+
+class OpenClient(Request, frozen=True, kw_only=True, tag="client.open"):
+    """Make a client, under a name that the lab has chosen."""
+
+    client: str
+    services: Mapping[str, Any]
+
+
+class CloseClient(Request, frozen=True, kw_only=True, tag="client.close"):
+    """The client is used no more."""
+
+    client: str
+
+
+class Invoke(Request, frozen=True, kw_only=True, tag="invoke"):
+    """One operation of a client; the next one of the same client comes after its answer."""
+
+    client: str
+    operation: Mapping[str, Any]
+
+
+class ReadAccount(Request, frozen=True, kw_only=True, tag="account"):
+    """Every task by its present state."""
+
+    services: Mapping[str, Any]
+
+
+class ReadTrail(Request, frozen=True, kw_only=True, tag="trail"):
+    """The audit trail."""
+
+    services: Mapping[str, Any]
+
+
+class Dump(Request, frozen=True, kw_only=True, tag="dump"):
+    """Where each task that has not ended is now."""
+
+    services: Mapping[str, Any]
+
+
+class FindScenario(Request, frozen=True, kw_only=True, tag="scenario"):
+    """A scenario of the user's own, by `package.module:attribute`."""
+
+    name: str
+
+
+ErrorKind = Literal["raised", "exited", "wrong_type", "too_large", "unsupported", "not_found"]
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Why there is no answer. `kind`: the class of the error; `message`: one sentence or less, for a person."""
+
+    kind: ErrorKind
+    message: str
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A line from the client process: `ok` or `error`, to the request of that `id`."""
+
+    id: int
+    ok: msgspec.Raw = msgspec.Raw(b"{}")
+    error: Failure | None = None
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True):
+    """What a system states of itself, not yet checked (statements.py).
+
+    `powers`: the optional methods that it has. `capabilities`: the operations that it can do, None where it does not say.
+    `versions`: of its own parts, as it says them.
+    """
+
+    protocol: int
+    name: str
+    summary: str = ""
+    claims: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    pace: Mapping[str, Any] | None = None
+    policy: Mapping[str, Any] | None = None
+    reservations: Mapping[str, tuple[str, ...]] | None = None
+    powers: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] | None = None
+    versions: Mapping[str, str] = {}
+
+
+class StatedProcess(msgspec.Struct, frozen=True, kw_only=True):
+    """A process to start, as the wire carries it; see chaos.environment.ProcessSpec."""
+
+    name: str
+    role: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = {}
+    cwd: str | None = None
+    runs_once: bool = False
+    stop_signal: str = "SIGTERM"
+    also: tuple[str, ...] = ()
+
+
+class StatedProcesses(msgspec.Struct, frozen=True):
+    """The answer to `processes` and `embedded_processes`."""
+
+    processes: tuple[StatedProcess, ...]
+
+
+class StatedUrl(msgspec.Struct, frozen=True):
+    """The answer to `api_url`."""
+
+    url: str
+
+
+class Trail(msgspec.Struct, frozen=True):
+    """The answer to `trail`: events as docs/history.md spells them, `t_ns` by the wall clock."""
+
+    events: tuple[dict[str, Any], ...]
+
+
+class Places(msgspec.Struct, frozen=True):
+    """The answer to `dump`: by task, the place where it is now."""
+
+    places: Mapping[str, str]
+
+
+class StatedScenario(msgspec.Struct, frozen=True):
+    """The answer to `scenario`: objects as mappings, the class of each under "is"."""
+
+    scenario: dict[str, Any]
+
+
+OPERATIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "Submit": "submit",
+        "ReadStatus": "status",
+        "Cancel": "cancel",
+        "Pause": "pause",
+        "Resume": "resume",
+        "Redrive": "redrive",
+    }
+)
+"""The name of each operation in a message, by its class in scenarios.contract.system."""
+
+
+def operation_fields(operation: Operation) -> dict[str, Any]:
+    """An operation as the wire carries it: `type`, and its fields."""
+    values = {field.name: getattr(operation, field.name) for field in fields(operation)}
+    return {"type": OPERATIONS[type(operation).__name__], **values}
+
+
+def services_fields(services: Services) -> dict[str, Any]:
+    """The services as the wire carries them, with the URLs that Python code has as properties."""
+    return {
+        "namespace": services.namespace,
+        "directory": str(services.directory),
+        "http_port": services.http_port,
+        "mysql": _address_fields(services.mysql),
+        "redis": _address_fields(services.redis),
+        "rabbitmq": _address_fields(services.rabbitmq),
+        "links": {process: services_fields(linked) for process, linked in services.links.items()},
+    }
+
+
+def _address_fields(address: MysqlAddress | RedisAddress | RabbitmqAddress | None) -> dict[str, Any] | None:
+    if address is None:
+        return None
+    return {**{field.name: getattr(address, field.name) for field in fields(address)}, "url": address.url}

@@ -1,0 +1,260 @@
+"""A system whose plug-in is in a client process: the lab's protocols (scenarios.contract.system), answered over the wire.
+
+One client process serves one run: it is told apart by the namespace of the run's services, and a new run gets a new process.
+"""
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+import msgspec
+
+from chaos.environment import ProcessSpec, Services
+from scenarios.contract.system import Account, Client, Handlers, Operation, Outcome, System
+from scenarios.errors import PluginFailed, PluginLost, WrongUsage
+from scenarios.plugin import protocol
+from scenarios.plugin.process import LOG_NAME, ClientProcess, Unanswered, name_of
+from scenarios.plugin.protocol import Request, operation_fields, services_fields
+from scenarios.plugin.statements import Statement, checked, checked_processes
+from scenarios.record.events import Event, MalformedEvent, event_from
+from scenarios.stored.rundir import LOGS
+
+DETAIL_CHARS = 200
+
+T = TypeVar("T")
+
+
+class ClientProcesses:
+    """The client process of the present run. Thread-safe. `start` makes a new one, with what it states of its system."""
+
+    def __init__(self, start: Callable[[], tuple[ClientProcess, Statement]]) -> None:
+        self._start = start
+        self._lock = threading.Lock()
+        self._present, self.statement = start()
+        self._namespace: str | None = None
+
+    @property
+    def present(self) -> ClientProcess:
+        """The process of the present run, or of the first to come."""
+        return self._present
+
+    def of(self, services: Services) -> ClientProcess:
+        """The process of the run that has these services; of a new run: a new one.
+
+        Raises:
+            PluginLost: a new one does not start.
+            WrongUsage: it does not describe its system again.
+        """
+        with self._lock:
+            if self._namespace not in (None, services.namespace):
+                self._present.close()
+                self._present, _ = self._start()
+            self._namespace = services.namespace
+            return self._present
+
+    def close(self) -> None:
+        """End the process."""
+        self._present.close()
+
+
+class RemoteSystem:
+    """A task system whose plug-in is in a client process; optional powers are added by `remote_system`."""
+
+    def __init__(self, processes: ClientProcesses, statement: Statement) -> None:
+        self.name = statement.name
+        self.claims = statement.claims
+        self.needs = statement.needs
+        self.capabilities = statement.capabilities
+        self.versions = statement.versions
+        for optional in ("pace", "policy", "reservations"):
+            if (stated := getattr(statement, optional)) is not None:
+                setattr(self, optional, stated)  # its presence is the power: scenarios.contract.system.Paced and others
+        self._processes = processes
+        self._client_names = (f"client-{number}" for number in itertools.count(1))
+        weakref.finalize(self, processes.close)
+
+    def processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
+        """The processes that the plug-in names. From the first run directory on, its log is kept there."""
+        request = protocol.Processes(services=services_fields(services), environment=handlers.environment)
+        return self._specs(request, services, handlers)
+
+    def client(self, services: Services) -> Client:
+        """A client in the client process; each has a thread there."""
+        return RemoteClient(self, self._processes.of(services), next(self._client_names), services)
+
+    def check(self) -> None:
+        """Raise PluginLost if the plug-in has failed, or its process is gone: the run cannot go on."""
+        self._processes.present.check()
+
+    def abandon(self) -> None:
+        """End the client process, so that nothing waits for it any more."""
+        self._processes.close()
+
+    def ask(self, process: ClientProcess, request: Request, expected: type[T], what: str = "") -> T:
+        """The answer of a process, of the type that the protocol says.
+
+        Raises:
+            PluginFailed: an error, or an answer of another type.
+            PluginLost: the process is gone.
+        """
+        what = what or f"{name_of(request)}()"
+        try:
+            return msgspec.json.decode(process.ask(request), type=expected)
+        except Unanswered as error:
+            raise PluginFailed(self.name, what, error.message) from error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise PluginFailed(self.name, what, f"the answer is none: {error}") from error
+
+    def _specs(self, request: Request, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
+        process = self._processes.of(services)
+        if (run := handlers.environment.get("TASKLAB_RUN")) is not None:
+            process.log.move_to(Path(run) / LOGS / LOG_NAME)
+        stated = self.ask(process, request, protocol.StatedProcesses)
+        return checked_processes(self.name, stated.processes)
+
+
+class RemoteClient:
+    """A client in a client process; a `scenarios.contract.system.Client`."""
+
+    def __init__(self, system: RemoteSystem, process: ClientProcess, name: str, services: Services) -> None:
+        self._system = system
+        self._process = process
+        self._name = name
+        process.check()
+        system.ask(process, protocol.OpenClient(client=name, services=services_fields(services)), dict, "client()")
+
+    def invoke(self, operation: Operation) -> Outcome:
+        """The outcome; `info` where the plug-in raised, gave no outcome or was lost meanwhile, which is a problem of the run, too.
+
+        Raises:
+            PluginLost: the plug-in has done something wrong before, or its process is gone; the operation was not sent.
+        """
+        self._process.check()
+        what = f"invoke({type(operation).__name__})"
+        request = protocol.Invoke(client=self._name, operation=operation_fields(operation))
+        try:
+            return self._system.ask(self._process, request, Outcome, what)
+        except PluginLost as error:
+            if error.definite:
+                raise
+            return Outcome("info", detail=str(error)[:DETAIL_CHARS])
+        except PluginFailed as error:
+            self._process.problems.append(str(error))
+            return Outcome("info", detail=str(error)[:DETAIL_CHARS])
+
+    def close(self) -> None:
+        """Let the client go. Where the process is gone, so is the client."""
+        if self._process.lost is None:
+            self._system.ask(self._process, protocol.CloseClient(client=self._name), dict, "close()")
+
+
+class _Accountable(RemoteSystem):
+    def account(self, services: Services) -> Account:
+        """Every task that the system knows, by its present state."""
+        self.check()
+        request = protocol.ReadAccount(services=services_fields(services))
+        return self.ask(self._processes.of(services), request, Account)
+
+
+class _Audited(RemoteSystem):
+    def trail(self, services: Services) -> Sequence[Event]:
+        """The audit trail, each event checked as one of a history is."""
+        self.check()
+        request = protocol.ReadTrail(services=services_fields(services))
+        trail = self.ask(self._processes.of(services), request, protocol.Trail)
+        try:
+            return [event_from(event) for event in trail.events]
+        except MalformedEvent as error:
+            raise PluginFailed(self.name, "trail()", str(error)) from error
+
+
+class _Dumping(RemoteSystem):
+    def dump(self, services: Services) -> Mapping[str, str]:
+        """By task, the place where it is now."""
+        request = protocol.Dump(services=services_fields(services))
+        return self.ask(self._processes.of(services), request, protocol.Places).places
+
+
+class _Addressed(RemoteSystem):
+    def api_url(self, services: Services) -> str:
+        """Of the API, without a path."""
+        request = protocol.ApiUrl(services=services_fields(services))
+        return self.ask(self._processes.of(services), request, protocol.StatedUrl).url
+
+
+class _Embeddable(RemoteSystem):
+    def embedded_processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
+        """The processes that need no server."""
+        request = protocol.EmbeddedProcesses(services=services_fields(services), environment=handlers.environment)
+        return self._specs(request, services, handlers)
+
+
+POWERS: Mapping[str, type[RemoteSystem]] = MappingProxyType(
+    {
+        "account": _Accountable,
+        "trail": _Audited,
+        "dump": _Dumping,
+        "api_url": _Addressed,
+        "embedded_processes": _Embeddable,
+    }
+)
+"""The class that has each method that a system may have, too. A description may name powers of a later version: they are passed over."""
+
+
+def remote_system(
+    argv: Sequence[str], *, directory: Path, deadlines_s: Mapping[str, float] = protocol.DEADLINES_S
+) -> RemoteSystem:
+    """The system of the client process that `argv` starts, of a class that has the methods it described, and no others.
+
+    Raises:
+        WrongUsage: the process cannot describe its system, or what it states cannot be.
+        PluginLost: it hangs, ends, or does not speak the protocol.
+    """
+    processes = ClientProcesses(lambda: _started(argv, directory, deadlines_s))
+    statement = processes.statement
+    return _class_with(statement.powers, statement.summary)(processes, statement)
+
+
+def _started(argv: Sequence[str], directory: Path, deadlines_s: Mapping[str, float]) -> tuple[ClientProcess, Statement]:
+    process = ClientProcess(argv, directory=directory, deadlines_s=deadlines_s)
+    try:
+        return process, checked(_description(process, argv[-1]))
+    except BaseException:  # also Ctrl-C: nothing of it stays
+        process.close()
+        raise
+
+
+def _description(process: ClientProcess, place: str) -> protocol.Description:
+    try:
+        described = msgspec.json.decode(process.ask(protocol.Describe()), type=protocol.Description)
+    except Unanswered as error:
+        why = error.message if error.kind == "not_found" else f"{place}: the plug-in does not load: {error.message}"
+        raise WrongUsage(why) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise WrongUsage(f"{place}: the plug-in does not state what a system states: {error}") from error
+    if described.protocol != protocol.VERSION:
+        raise WrongUsage(
+            f"{place} speaks version {described.protocol} of the protocol; this lab speaks version {protocol.VERSION}"
+        )
+    return described
+
+
+def _class_with(powers: Collection[str], summary: str) -> type[RemoteSystem]:
+    bases = tuple(kind for power, kind in POWERS.items() if power in powers) or (RemoteSystem,)
+    return type("RemoteSystem", bases, {"__doc__": summary})
+
+
+def check_plugin(system: System) -> None:
+    """Raise PluginLost if the system's plug-in has failed, or its client process is gone: the run cannot go on."""
+    if isinstance(system, RemoteSystem):
+        system.check()
+
+
+def abandon_plugin(system: System) -> None:
+    """End the client process of a system, if it has one, so that no thread waits for it any more."""
+    if isinstance(system, RemoteSystem):
+        system.abandon()

@@ -1,0 +1,37 @@
+"""A scenario of the user's own reaches the lab as data, whole or not at all."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from scenarios.errors import WrongUsage
+from scenarios.experiment.scenario import Scenario
+from scenarios.plugin import host
+from scenarios.plugin.remote_scenario import remote_scenario
+from tests.plugin import misbehaving
+
+ROOT = Path(__file__).parents[2]
+
+
+def read(attribute: str) -> Scenario:
+    name = f"tests.plugin.misbehaving:{attribute}"
+    return remote_scenario([sys.executable, host.__file__, name], name, directory=ROOT)
+
+
+def test_a_scenario_arrives_as_it_was_written() -> None:
+    assert read("own_scenario") == misbehaving.own_scenario
+
+
+@pytest.mark.parametrize(
+    ("attribute", "why"),
+    [
+        ("vague_scenario", "there is no promise 'no_lost_tusk'; did you mean no_lost_task"),
+        ("odd_scenario", "holds a 'Pace', which no scenario can hold"),
+        ("healthy", "misbehaving:healthy returned <tests.plugin.misbehaving.Healthy object .*>, not Scenario"),
+        ("own_scenarios", "has no 'own_scenarios'; did you mean own_scenario"),
+    ],
+)
+def test_what_is_no_scenario_is_refused(attribute: str, why: str) -> None:
+    with pytest.raises(WrongUsage, match=why):
+        read(attribute)
