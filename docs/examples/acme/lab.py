@@ -1,4 +1,4 @@
-"""Acme's plug-in: how the lab starts it, submits to it, and asks what it knows. Imported by the lab, in the lab's Python."""
+"""Acme's plug-in: how the lab starts it, submits to it, and lists its tasks. Imported in the lab's Python."""
 
 import sqlite3
 import sys
@@ -28,7 +28,7 @@ class Acme:
     """A task queue on one SQLite file, with one worker."""
 
     name = "acme"
-    needs: frozenset[ServiceName] = frozenset()  # no server: a file is all it has
+    needs: frozenset[ServiceName] = frozenset()  # it needs no server, only a file
     claims = frozenset(
         {
             Guarantee.NO_LOST_TASK,
@@ -37,21 +37,21 @@ class Acme:
             Guarantee.DUPLICATES_EXPLAINED,
         }
     )
-    pace = Pace(quiet_s=2.0)  # what has not moved for so long never will: its worker looks 50 times a second
+    pace = Pace(quiet_s=2.0)  # a task that has not moved for so long never will: the worker polls 50 times a second
 
     def processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
-        """One worker. `sys.executable` is the lab's Python; that of a virtual environment of Acme's own would do as well."""
+        """One worker. `sys.executable` is the lab's Python; the Python of a virtual environment of Acme's own works, too."""
         argv = [sys.executable, "-m", "acme.worker", str(_file(services))]
         return [ProcessSpec("worker-1", "worker", argv, handlers.environment_of("worker-1"), cwd=HOME)]
 
     embedded_processes = processes
 
     def client(self, services: Services) -> Client:
-        """Who hands tasks in."""
+        """A client that submits tasks."""
         return AcmeClient(_file(services))
 
     def account(self, services: Services) -> Account:
-        """Every task that Acme knows, by the lab's name for it."""
+        """Every task in the file, by the lab's name for it."""
         with closing(Queue(_file(services))) as queue:
             done, dead, waiting = (
                 tuple(str(payload["task"]) for payload in queue.payloads(state))
@@ -69,14 +69,14 @@ class AcmeClient:
     def invoke(self, operation: Operation) -> Outcome:
         """Once, without a retry."""
         if not isinstance(operation, Submit):
-            return Outcome("fail", detail="Acme has no status to read, and nothing is withdrawn")
+            return Outcome("fail", detail="Acme has no status to read, and no task can be cancelled")
         try:
             return Outcome("ok", id=str(self._queue.put(operation.payload)))
         except sqlite3.Error as error:
-            return Outcome("info", detail=str(error))  # it may have been written all the same
+            return Outcome("info", detail=str(error))  # it may have been written nevertheless
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._queue.close()
 
 

@@ -1,4 +1,4 @@
-"""Acme's task queue: one SQLite file, which every process opens for itself. It knows nothing of the lab."""
+"""Acme's task queue: one SQLite file, opened by each process separately. It knows nothing of the lab."""
 
 import json
 import sqlite3
@@ -16,7 +16,7 @@ TAKE = "DELETE FROM waiting WHERE id = (SELECT min(id) FROM waiting) RETURNING i
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as its worker holds it: `tries` counts from 1."""
+    """A task in the hands of a worker: `tries` counts from 1."""
 
     id: int
     payload: Mapping[str, Any]
@@ -44,19 +44,19 @@ class Queue:
         return None if row is None else Task(row[0], json.loads(row[1]), row[2])
 
     def put_back(self, task: Task) -> None:
-        """Let it be tried again."""
+        """Return a task to the queue, for another try."""
         row = (task.id, json.dumps(task.payload), task.tries)
         with self._connection as transaction:
             transaction.execute("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?)", row)
 
     def end(self, task: Task, state: str) -> None:
-        """It is `done` or `dead`."""
+        """Record how a task ended: `done` or `dead`."""
         row = (task.id, json.dumps(task.payload), state)
         with self._connection as transaction:
             transaction.execute("INSERT INTO ended VALUES (?, ?, ?)", row)
 
     def payloads(self, state: str) -> list[dict[str, Any]]:
-        """Of the tasks that are `waiting`, `done` or `dead`."""
+        """The payloads of all tasks in a state: `waiting`, `done` or `dead`."""
         if state == "waiting":
             rows = self._connection.execute("SELECT payload FROM waiting")
         else:
@@ -64,5 +64,5 @@ class Queue:
         return [json.loads(payload) for (payload,) in rows]
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()

@@ -1,4 +1,4 @@
-"""Acme's worker: `python -m acme.worker FILE`. Its handler is the lab's; the rest is what any worker does."""
+"""Acme's worker: `python -m acme.worker FILE`. Its handler is the lab's; the rest is that of any worker."""
 
 import sys
 import time
@@ -14,10 +14,10 @@ LOOK_S = 0.02
 
 
 def work(queue: Queue, task: Task) -> None:
-    """One attempt, and what becomes of the task after it."""
+    """One attempt; then the task ends, or returns to the queue."""
     try:
         tasklab_probe.run_task(task.payload, attempt=task.tries, key=str(task.id))
-    except tasklab_probe.TaskError as error:  # planned: some tasks of some scenarios are to fail
+    except tasklab_probe.TaskError as error:  # planned: scenarios contain tasks that fail on purpose
         if error.kind == "permanent" or task.tries >= TRIES_MAX:
             queue.end(task, "dead")
         else:
@@ -27,7 +27,7 @@ def work(queue: Queue, task: Task) -> None:
 
 
 def main(file: Path) -> None:
-    """Work until somebody ends this process."""
+    """Work until the process is stopped."""
     queue = Queue(file)
     while True:
         task = queue.take()
