@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from scenarios.contract.system import Account, Submit
 from scenarios.errors import RunFailed
-from scenarios.experiment.drain import SETTLED_S, Drained, all_ended, drain
+from scenarios.experiment.drain import SETTLED_S, Drained, all_ended, drain, ended_in
 from scenarios.experiment.driver import Driver
 from scenarios.experiment.lost_acks import lost_acks
 from scenarios.experiment.nemesis import Nemesis
@@ -16,6 +16,7 @@ from scenarios.experiment.status_reader import StatusReader
 from scenarios.experiment.submissions import Submissions
 from scenarios.experiment.supervision import RESTARTS_MAX, Supervisor
 from scenarios.record.history import Event
+from scenarios.record.run_facts import WorkFigures
 
 READY_TIMEOUT_S = 30.0
 LOOK_S = 0.05
@@ -61,6 +62,7 @@ class Experiment:
         self.reader = StatusReader(stage, self.submissions, every_s=timing.read_every_s)
         self.supervisor = Supervisor(stage, self._is_struck, restarts_max=timing.restarts_max)
         self.problems: list[str] = []
+        self.work: WorkFigures | None = None
         self._keeps_account = False
 
     def run(self, driver: Driver) -> None:
@@ -92,6 +94,7 @@ class Experiment:
             drained = self._calm(driver)
             self.stage.begin("account")
             self.reader.read_last(READ_LAST_S)
+            self.work = self._work_done(drained)
             self._write_final(drained)
         except BaseException:  # also an interrupt
             self._abort()
@@ -151,7 +154,7 @@ class Experiment:
         self.problems += self.nemesis.failed()
         if not self.timing.patience.may_miss:
             self.problems += self.nemesis.missed()
-        self.problems += [*driver.problems(), *self._too_little_work()]
+        self.problems += driver.problems()
 
     def _await_strikes(self) -> None:
         """Until every strike is over; those that wait when patience is over have missed their moment."""
@@ -181,15 +184,6 @@ class Experiment:
         is_quiet = patience.quiet_s is not None and quiet_s > patience.quiet_s and not self.nemesis.is_striking()
         return is_quiet or waited_s > patience.longest_s
 
-    def _too_little_work(self) -> list[str]:
-        """The warm-up does not count: it comes before any fault."""
-        warm_up = self.timing.warm_up
-        if warm_up is None:
-            return []
-        if any(outcome != "fail" for task, outcome in self.submissions.outcomes.items() if task != warm_up.task):
-            return []
-        return ["too little work: no submission but the warm-up was acknowledged or possible"]
-
     def _calm(self, driver: Driver) -> Drained:
         self.stage.calm()
         drained = drain(
@@ -205,6 +199,17 @@ class Experiment:
         driver.stop()
         self.problems += [*self.supervisor.problems, *self.stage.problems()]
         return drained
+
+    def _work_done(self, drained: Drained) -> WorkFigures:
+        """The warm-up does not count: it comes before any fault."""
+        warm_up = None if self.timing.warm_up is None else self.timing.warm_up.task
+        outcomes = {task: outcome for task, outcome in self.submissions.outcomes.items() if task != warm_up}
+        acknowledged = {task for task, outcome in outcomes.items() if outcome == "ok"}
+        return WorkFigures(
+            submitted=len(outcomes),
+            acknowledged=len(acknowledged),
+            ended=len(acknowledged & ended_in(drained.account)),
+        )
 
     def _write_final(self, drained: Drained) -> None:
         account = drained.account if self._keeps_account else Account()

@@ -90,6 +90,7 @@ def judge(
     policy: Policy,
     problems: Sequence[str] = (),
     violated: Sequence[str] = (),
+    unmet: Sequence[str] = (),
     unremarkable: Unremarkable = NONE,
 ) -> Judgement:
     """Judge every promise over what was recorded, and the `unremarkable` tasks that were only counted.
@@ -97,13 +98,14 @@ def judge(
     `claims` None: those promises are taken for claimed that the history puts to the test; all, where it does none.
     `problems` are the lab's own failures (a service did not start, a fault did not heal): with any, only what the events that are there
     prove is broken, and nothing is held. `violated` are what in the record contradicts itself, or what the lab knows of its own run
-    (scenarios/judging/assumptions.py): with any, nothing is held either, and what is proven is broken.
+    (scenarios/judging/assumptions.py): with any, nothing is held either, and what is proven is broken. `unmet` are the premises of the run
+    that it does not meet (scenarios/judging/premises.py): with any, nothing is held, and what is broken is broken.
     """
     history = recorded.history
     malformed = tuple(map(str, recorded.malformed))
     reconciliation = unremarkable.adds_to_reconciliation(reconcile(history, policy))
     has_work = _has_work(history) or unremarkable.tasks > 0
-    standing = _standing(history, reconciliation, malformed, problems, violated, has_work=has_work)
+    standing = _standing(history, reconciliation, malformed, problems, violated, unmet, has_work=has_work)
     findings = {
         guarantee: unremarkable.adds(guarantee, check(history, policy)) for guarantee, check in CHECKERS.items()
     }
@@ -126,7 +128,7 @@ def judge(
             if verdict.ruling is Ruling.HELD and verdict.exercised
         },
         journeys=_journeys(history, ordered),
-        problems=(*problems, *_toothless(history), *violated),
+        problems=(*problems, *_toothless(history), *violated, *unmet),
         malformed=malformed,
         warnings=policy.warnings or (),
     )
@@ -153,6 +155,7 @@ def _standing(
     malformed: Sequence[str],
     problems: Sequence[str],
     violated: Sequence[str],
+    unmet: Sequence[str],
     *,
     has_work: bool,
 ) -> _Standing:
@@ -180,6 +183,8 @@ def _standing(
     if violated:
         admits = frozenset(Proof) if all(map(spares_record, violated)) else frozenset({Proof.EVENTS})
         return _Standing(f"the record cannot be believed: {violated[0]}", admits)
+    if unmet:
+        return _Standing(unmet[0])
     assert reconciliation.balanced, "every submitted task is in exactly one place of the account"
     return _Standing()
 

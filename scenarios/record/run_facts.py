@@ -1,12 +1,15 @@
 """What is known of a run beside its history: what was run, how each fault went, figures of load. The content of run.json and live.json."""
 
+from typing import Any
+
 import msgspec
 
 
 class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One fault of the plan as it really went; times in ns since the run began, None where it never got that far.
 
-    `roles`: those of the struck process, where it is one of the system's.
+    `roles`: those of the struck process, where it is one of the system's. `answered`, `attempts`: submissions that were answered and
+    attempts that began from its bite until it had healed; None: it never got that far.
     """
 
     fault: str
@@ -19,6 +22,8 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     evidence: str = ""
     problem: str = ""
     roles: tuple[str, ...] = ()
+    answered: int | None = None
+    attempts: int | None = None
 
 
 class Percentiles(msgspec.Struct, frozen=True):
@@ -54,6 +59,14 @@ class LoadFigures(msgspec.Struct, frozen=True, kw_only=True):
     caught_up_s: float
 
 
+class WorkFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """Tasks submitted after the warm-up; how many of them were acknowledged; how many of these had ended after the drain."""
+
+    submitted: int
+    acknowledged: int
+    ended: int
+
+
 class Turn(msgspec.Struct, frozen=True):
     """One step of a story: from `began_ns` on, `actor` did what `text` says."""
 
@@ -83,6 +96,11 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     phases_ns: dict[str, int] = msgspec.field(default_factory=dict)
     strikes: list[FaultRecord] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
+    premises: list[dict[str, Any]] = msgspec.field(
+        default_factory=list
+    )  # what must have been seen (judging/premises.py)
+    pace: dict[str, float] = msgspec.field(default_factory=dict)  # as the system states it
+    work: WorkFigures | None = None
     faults_may_miss: bool = False  # drawn ones: one that comes late, or never, takes nothing from what the others show
     died: dict[str, int] | None = None  # by process: how often it ended by itself; None: not counted
     load: LoadFigures | None = None
