@@ -12,7 +12,7 @@ from scenarios.judging.checkers import CHECKERS
 from scenarios.judging.checkers.legal_transitions import MOVES, STATES
 from scenarios.judging.guarantees import Guarantee
 from tests.anomalies import AUDITED_KINDS, KINDS
-from tests.history_strategies import Draft
+from tests.history_drafts import Draft
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "guarantees.md"

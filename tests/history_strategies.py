@@ -1,140 +1,26 @@
 """Histories in the making: what a well-behaved task system could have recorded, drawn by Hypothesis from a small model."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from scenarios.judging.policy import Concurrency, Policy, Schedule
-from scenarios.record.events import FINAL_LISTS, NS_PER_S, Event
-from scenarios.record.history import History, Recorded
-from tests.histories import events
-
-END_S = 2000.0
-WINDOWS: dict[str, dict[str, object]] = {
-    kind: {"kind": kind, "n": 3, "per_s": 1} for kind in ("sliding", "fixed", "bucket")
-}
-
-
-def policy_with(window: str, schedules: dict[str, Schedule]) -> Policy:
-    """What the model's system says of itself."""
-    return Policy(
-        attempts_max=3,
-        delays_s=((1, 2), (2, 4)),
-        tolerance_s=0.5,
-        budget_s=1000,
-        grace_s=1,
-        window=WINDOWS[window],
-        overtakes_max=30,
-        key_window_s=1500,
-        result_ttl_s=1200,
-        wait_s={"1": 300},
-        coalesce=True,
-        concurrency=Concurrency("scope", 2),
-        execution_window={"kind": "sliding", "n": 3, "per_s": 1, "by": "scope"},
-        schedules=dict(schedules),
-    )
-
-
-@dataclass
-class Draft:
-    """A history that grows. Every event gets an instant of its own, in the order in which it was added within its second."""
-
-    window: str = "sliding"
-    audited: bool = False
-    leased: bool = False
-    events: list[Event] = field(default_factory=list)
-    lists: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in FINAL_LISTS})
-    end_s: float = END_S
-    schedules: dict[str, Schedule] = field(default_factory=dict)
-
-    @property
-    def policy(self) -> Policy:
-        """The limits to judge this history by."""
-        return policy_with(self.window, self.schedules)
-
-    def add(self, at_s: float, actor: str, event: str, **fields: Any) -> None:
-        """One event."""
-        instant = round(at_s * NS_PER_S) + len(self.events)
-        self.events.append(Event(event=event, actor=actor, t_ns=instant, **fields))
-
-    def write(self, *texts: str, from_s: float = 0) -> None:
-        """The events of these lines, in the notation of tests/histories.py; their times count from `from_s`."""
-        from_ns = round(from_s * NS_PER_S)
-        for event in events(*texts):
-            asked_ns = None if event.asked_ns is None else from_ns + event.asked_ns
-            self.events.append(replace(event, t_ns=from_ns + event.t_ns + len(self.events), asked_ns=asked_ns))
-
-    def all_events(self) -> list[Event]:
-        """The events with the account at the end, in the order of time."""
-        final = Event(
-            event="final",
-            actor="lab",
-            t_ns=round(self.end_s * NS_PER_S) + len(self.events),
-            healed=True,
-            caught_up=True,
-            **{name: tuple(tasks) for name, tasks in self.lists.items()},
-        )
-        return sorted([*self.events, final], key=lambda event: event.t_ns)
-
-    def recorded(self) -> Recorded:
-        """The history, as if it had been read."""
-        return Recorded(History(self.all_events()))
-
-    def row(self, at_s: float, task: str, before: str | None, after: str) -> None:
-        """A row of the audit trail, where this system keeps one."""
-        if self.audited:
-            self.add(at_s, "database", "state", task=task, from_=before, to=after)
-
-    def submit(self, at_s: float, task: str, answer: str = "ok", **fields: Any) -> None:
-        """A submission and its answer; what was, or may have been, accepted gets its row."""
-        self.add(at_s, "client", "submit.invoke", task=task, **fields)
-        if answer != "fail":
-            self.row(at_s + 0.01, task, None, "ACCEPTED")
-        answered = {"id": f"id-{task}"} if answer == "ok" else {}
-        self.add(at_s + 0.02, "client", f"submit.{answer}", task=task, **{**answered, **fields})
-
-    def start(self, at_s: float, task: str, worker: str, number: int | None = 1) -> None:
-        """A handler starts."""
-        self.add(at_s, worker, "attempt.start", task=task, attempt=number)
-
-    def succeed(
-        self, at_s: float, task: str, worker: str, number: int | None = 1, *, effect: bool = True, ack: str = "ok"
-    ) -> None:
-        """A whole attempt that ends well: start, effect (accepted or refused), end, acknowledgement."""
-        self.start(at_s, task, worker, number)
-        kind = "effect" if effect else "effect.rejected"
-        self.add(at_s + 0.2, worker, kind, task=task, attempt=number, fence=number)
-        self.add(at_s + 0.3, worker, "attempt.ok", task=task, attempt=number, result=f"result of {task}")
-        self.add(at_s + 0.31, worker, "ack.invoke", task=task, attempt=number)
-        if ack != "none":
-            self.add(at_s + 0.32, worker, f"ack.{ack}", task=task, attempt=number)
-
-    def fail(self, at_s: float, task: str, worker: str, number: int | None, error: str = "transient") -> None:
-        """A whole attempt that fails."""
-        self.start(at_s, task, worker, number)
-        self.add(at_s + 0.3, worker, "attempt.fail", task=task, attempt=number, error=error)
-
-    def crash(self, at_s: float, task: str, worker: str, number: int | None) -> None:
-        """An attempt that its worker does not survive."""
-        self.start(at_s, task, worker, number)
-        self.add(at_s + 0.3, worker, "crash")
-        self.add(at_s + 0.5, worker, "restart")
-
-    def fault(self, begun_s: float, healed_s: float, target: str = "broker") -> None:
-        """A fault that bit and healed."""
-        for at_s, stage in ((begun_s, "begin"), (begun_s + 0.05, "bit"), (healed_s - 0.1, "end"), (healed_s, "healed")):
-            self.add(at_s, "lab", f"fault.{stage}", fault="service_killed", target=target)
-
+from tests.history_drafts import WINDOWS, Draft
+from tests.history_parts import PARTS
 
 TROUBLES = ("transient", "crash", "lost_ack", "lease", "fault")
+
+
 ENDED_WELL = ("lost_ack", "fault")
 """Troubles of a task that had succeeded all the same."""
+
+
 ENDS = (
     *("done", "done", "done", "exhausted", "permanent", "poison", "cancelled", "expired"),
     *("redriven", "absent", "refused", "resurrected"),
 )
+
+
 EXTRAS = ("key", "due", "deadline", "progress", "status", "order", "priority", "two_steps", "numberless")
 
 
@@ -366,124 +252,3 @@ class _Runner:
             return
         self.draft.row(at_s, self.task, self.state, state)
         self.state = state
-
-
-def _lock(draft: Draft) -> None:
-    """A lock that is renewed, handed over, run out and fenced."""
-    draft.write(
-        """
-        10    leader-1  lease.acquired  resource=lock:sweep  fence=1  ttl_s=5
-        14    leader-1  lease.renewed   resource=lock:sweep  fence=1  ttl_s=5
-        15    leader-1  write           resource=swept       fence=1
-        18    leader-1  lease.released  resource=lock:sweep  fence=1
-        18.5  leader-2  lease.acquired  resource=lock:sweep  fence=2  ttl_s=5
-        19    leader-2  write           resource=swept       fence=2
-        24    leader-1  lease.acquired  resource=lock:sweep  fence=3  ttl_s=5
-        25    leader-1  write           resource=swept       fence=3
-        26    leader-2  write.rejected  resource=swept       fence=2
-        """
-    )
-
-
-def _limit(draft: Draft) -> None:
-    """A limiter that lets through what every kind of window allows."""
-    for burst in range(3):
-        for part in range(3):
-            draft.write(f"{2 * burst + part / 10} api allowed limit=tasks user=user")
-        draft.write(f"{2 * burst + 0.21} api denied limit=tasks user=user")
-
-
-def _pause(draft: Draft) -> None:
-    """A pause in which only what had been claimed before still starts."""
-    draft.write("300 admin pause.ok", "310 admin resume.ok")
-    for number, at_s in enumerate((300.5, 310.5)):
-        task = f"around-pause-{number}"
-        draft.submit(299, task)
-        draft.row(at_s - 0.01, task, "ACCEPTED", "RUNNING")
-        draft.succeed(at_s, task, "worker")
-        draft.row(at_s + 0.3, task, "RUNNING", "SUCCEEDED")
-        draft.lists["done"].append(task)
-
-
-def _late_for_a_reason(draft: Draft) -> None:
-    """A scheduled task that a fault held up."""
-    draft.fault(400, 420, "mysql")
-    draft.submit(390, "held-up", due_s=405.0)
-    draft.row(424, "held-up", "ACCEPTED", "RUNNING")
-    draft.succeed(425, "held-up", "worker")
-    draft.row(425.3, "held-up", "RUNNING", "SUCCEEDED")
-    draft.lists["done"].append("held-up")
-
-
-def _secrets(draft: Draft) -> None:
-    """A search that finds nothing."""
-    draft.write("600 lab secret.sought target=logs")
-
-
-def _run_once(draft: Draft, at_s: float, task: str) -> None:
-    """One attempt, with its rows, and an end as done."""
-    draft.row(at_s - 0.01, task, "ACCEPTED", "RUNNING")
-    draft.succeed(at_s, task, f"{task}-worker")
-    draft.row(at_s + 0.3, task, "RUNNING", "SUCCEEDED")
-    draft.lists["done"].append(task)
-
-
-def spawn(draft: Draft, at_s: float, task: str, **fields: Any) -> None:
-    """The system makes a task itself, and carries it out."""
-    draft.add(at_s, "database", "spawn", task=task, **fields)
-    draft.row(at_s + 0.01, task, None, "ACCEPTED")
-    _run_once(draft, at_s + 0.2, task)
-
-
-def _scoped(draft: Draft) -> None:
-    """Two of one scope at once, and three starts within a second: as many as are allowed."""
-    for number, at_s in enumerate((650.0, 650.1, 650.6)):
-        task = f"scoped-{number}"
-        draft.submit(649, task, scope="mail")
-        _run_once(draft, at_s, task)
-
-
-def _scheduled(draft: Draft) -> None:
-    """A schedule of which one run of occurrences was missed: only the newest of it came later."""
-    draft.schedules["report"] = Schedule(every_s=10, since_s=700, until_s=760, catch_up="last")
-    draft.fault(715, 745, "mysql")
-    for due_s, at_s in ((700, 700.1), (710, 710.1), (740, 746), (750, 750.1), (760, 760.1)):
-        spawn(draft, at_s, f"report-{due_s}", schedule="report", due_s=float(due_s))
-
-
-def _children(draft: Draft) -> None:
-    """A task that the system made out of another one."""
-    draft.submit(620, "parent")
-    _run_once(draft, 621, "parent")
-    spawn(draft, 622, "child", parent="parent")
-
-
-def _coalesced(draft: Draft) -> None:
-    """Folded into a task that begins again; another one, after the start, is a task of its own."""
-    fields = {"key": "coalesced", "user": "user"}
-    draft.submit(670, "folding", **fields)
-    draft.row(670.9, "folding", "ACCEPTED", "RUNNING")
-    draft.fail(671, "folding", "worker", 1)
-    draft.row(671.35, "folding", "RUNNING", "RETRYING")
-    draft.add(671.4, "client", "submit.invoke", task="folded", **fields)
-    draft.add(671.5, "client", "submit.ok", task="folded", id="id-folding", **fields)
-    draft.row(672.7, "folding", "RETRYING", "RUNNING")
-    draft.succeed(672.8, "folding", "worker", 2)
-    draft.row(673.2, "folding", "RUNNING", "SUCCEEDED")
-    draft.lists["done"].append("folding")
-    draft.submit(674, "separate", **fields)
-    _run_once(draft, 675, "separate")
-
-
-PARTS = {
-    "lock": _lock,
-    "limit": _limit,
-    "pause": _pause,
-    "late_for_a_reason": _late_for_a_reason,
-    "secrets": _secrets,
-    "scoped": _scoped,
-    "scheduled": _scheduled,
-    "children": _children,
-    "coalesced": _coalesced,
-}
-"""What else may be in a legal history."""

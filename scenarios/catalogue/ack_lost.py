@@ -1,7 +1,7 @@
 """An acknowledgement is lost on its way."""
 
 from chaos.faults import SwallowAck
-from scenarios.experiment.scenario import AtStart, Between, Scenario, Strike, Workload
+from scenarios.experiment.scenario import AckOfKnownTask, AtStart, Between, Scenario, Strike, Workload
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -18,4 +18,5 @@ SCENARIO = Scenario(
         Guarantee.EXACTLY_ONE_EFFECT,
         Guarantee.DUPLICATES_EXPLAINED,
     ),
+    premises=(AckOfKnownTask(),),
 )

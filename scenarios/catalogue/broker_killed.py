@@ -1,7 +1,7 @@
 """The broker dies in mid-flow and comes back."""
 
 from chaos.faults import KillService
-from scenarios.experiment.scenario import Between, Effects, Scenario, Strike, Workload
+from scenarios.experiment.scenario import Between, Effects, Scenario, Strike, WorkDuring, Workload
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -22,4 +22,5 @@ SCENARIO = Scenario(
         Guarantee.DEAD_LETTER_IF_EXHAUSTED,
         Guarantee.RECOVERS_IN_TIME,
     ),
+    premises=(WorkDuring(KillService.name, at_least=3),),
 )

@@ -1,7 +1,7 @@
 """A worker stands still for longer than its lease lasts, and goes on as a zombie."""
 
 from chaos.faults import PauseProcess
-from scenarios.experiment.scenario import AttemptBegun, Between, Outlasting, Scenario, Strike, Workload
+from scenarios.experiment.scenario import AttemptBegun, Between, Outlasting, Scenario, Strike, TaskTakenOver, Workload
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -25,4 +25,5 @@ SCENARIO = Scenario(
         Guarantee.SINGLE_HOLDER,
         Guarantee.LEGAL_TRANSITIONS,
     ),
+    premises=(TaskTakenOver(),),
 )

@@ -1,7 +1,7 @@
 """The leader stands still for longer than its lock lasts, and goes on as if it still led."""
 
 from chaos.faults import PauseProcess
-from scenarios.experiment.scenario import Between, LeaderAtWork, Outlasting, Scenario, Strike, Workload
+from scenarios.experiment.scenario import Between, LeaderAtWork, LockTakenOver, Outlasting, Scenario, Strike, Workload
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -24,4 +24,5 @@ SCENARIO = Scenario(
         Guarantee.EXACTLY_ONE_EFFECT,
         Guarantee.DUPLICATES_EXPLAINED,
     ),
+    premises=(LockTakenOver(),),
 )

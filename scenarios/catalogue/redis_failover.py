@@ -1,7 +1,7 @@
 """The Redis primary dies and a replica takes over."""
 
 from chaos.faults import FailOverRedis
-from scenarios.experiment.scenario import Between, Effects, Scenario, Strike, Workload
+from scenarios.experiment.scenario import Between, Effects, Scenario, Strike, WorkDuring, Workload
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -21,4 +21,5 @@ SCENARIO = Scenario(
         Guarantee.STATUS_TRUTHFUL,
         Guarantee.FENCED_WRITES,
     ),
+    premises=(WorkDuring(FailOverRedis.name, at_least=3),),
 )

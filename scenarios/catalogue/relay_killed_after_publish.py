@@ -1,7 +1,16 @@
 """The relay dies between a publish and its confirm."""
 
 from chaos.faults import KillProcess, WithholdConfirm
-from scenarios.experiment.scenario import AtStart, Between, PreviousBit, Scenario, Strike, UntilNextBites, Workload
+from scenarios.experiment.scenario import (
+    AtStart,
+    Between,
+    PreviousBit,
+    Scenario,
+    Strike,
+    UntilNextBites,
+    WorkDuring,
+    Workload,
+)
 from scenarios.judging.guarantees import Guarantee
 
 ACKNOWLEDGED = 10
@@ -30,4 +39,5 @@ SCENARIO = Scenario(
         Guarantee.EXACTLY_ONE_EFFECT,
         Guarantee.DUPLICATES_EXPLAINED,
     ),
+    premises=(WorkDuring(WithholdConfirm.name),),
 )

@@ -1,7 +1,7 @@
 """A worker dies between its effect and the record that its task is done."""
 
 from chaos.faults import KillProcess
-from scenarios.experiment.scenario import Between, EffectAccepted, Scenario, Strike, Workload
+from scenarios.experiment.scenario import Between, EffectAccepted, KilledAfterEffect, Scenario, Strike, Workload
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -18,4 +18,5 @@ SCENARIO = Scenario(
         Guarantee.EXACTLY_ONE_EFFECT,
         Guarantee.DUPLICATES_EXPLAINED,
     ),
+    premises=(KilledAfterEffect(),),
 )

@@ -65,10 +65,18 @@ def all_ended(account: Account, outcomes: Mapping[str, str]) -> bool:
     """Whether every acknowledged task is in a final list, and none, acknowledged or not, is pending."""
     if account.pending:
         return False
-    ended: set[str] = set()
-    for names in (account.done, account.dead, account.cancelled, account.expired):
-        ended.update(names or ())
+    ended = ended_in(account)
     return all(task in ended for task, outcome in outcomes.items() if outcome == "ok")
+
+
+def ended_in(account: Account) -> set[str]:
+    """The tasks that are in a final list."""
+    return {task for names in (account.done, account.dead, account.cancelled, account.expired) for task in names or ()}
+
+
+def listed_in(account: Account) -> set[str]:
+    """The tasks that are in any list."""
+    return ended_in(account) | set(account.pending or ())
 
 
 def _seconds(since_ns: int, until_ns: int) -> float:

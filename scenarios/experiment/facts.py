@@ -5,14 +5,16 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Protocol
 
 import msgspec
 
 from chaos.environment import Environment
-from scenarios.contract.system import System, claims_under, policy_of
+from scenarios.contract.system import System, claims_under, pace_of, policy_of
 from scenarios.experiment.scenario import Scenario
+from scenarios.judging.premises import EnoughWork, stated_premises
 from scenarios.record.run_facts import RunFacts
 
 
@@ -41,6 +43,8 @@ def describe_run(scenario: Scenario, system: System, environment: Environment, *
     facts.claims = sorted(claims_under(system, (strike.fault.name for strike in scenario.strikes)))
     facts.at_stake = list(scenario.at_stake)
     facts.policy = {name: value for name, value in policy.items() if value is not None}
+    facts.premises = stated_premises([EnoughWork(), *scenario.premises])
+    facts.pace = {name: value for name, value in asdict(pace_of(system)).items() if value is not None}
     return facts
 
 

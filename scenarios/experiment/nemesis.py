@@ -127,6 +127,8 @@ class Nemesis:
         injection.end()
         injection.await_healed(HEAL_TIMEOUT_S)
         state.healed_ns = self._stage.now_ns()
+        state.answered = self.submissions.answered_count - state.answered_before
+        state.attempts = self.outside.count("attempt") - state.attempts_before
         self._record("fault.healed", state, asked_ns)
         self._stage.say(f"{state.fault.name} on {state.target}: healed")
 
@@ -222,6 +224,8 @@ class Nemesis:
         state.bite_asked_ns = asked_ns
         state.bit_ns = self._stage.now_ns()
         state.acknowledged = self.submissions.acknowledged
+        state.answered_before = self.submissions.answered_count
+        state.attempts_before = self.outside.count("attempt")
         if state.fault.ends_process:
             self._lab.record("crash", actor=state.target, asked_ns=asked_ns)
         self._record("fault.bit", state, asked_ns, detail=state.evidence.words)

@@ -31,7 +31,7 @@ def as_load(fault: Scenario | None, *, tasks: int, rate_per_s: float) -> Scenari
     longer = more_tasks * fault.workload.rate_per_s / rate_per_s
     strikes = tuple(_scaled(strike, more_tasks, longer) for strike in fault.strikes)
     story = f"Under a steady load of {rate_per_s:g} tasks a second: {fault.story}"
-    return Scenario(f"{NAME}_{fault.name}", story, workload, strikes, fault.at_stake)
+    return Scenario(f"{NAME}_{fault.name}", story, workload, strikes, fault.at_stake, fault.premises)
 
 
 def _scaled(strike: Strike, more_tasks: float, longer: float) -> Strike:

@@ -14,6 +14,13 @@ from scenarios.experiment.triggers import LeaderAtWork as LeaderAtWork
 from scenarios.experiment.triggers import PreviousBit as PreviousBit
 from scenarios.experiment.triggers import Trigger as Trigger
 from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.premises import AckOfKnownTask as AckOfKnownTask
+from scenarios.judging.premises import EnoughWork as EnoughWork
+from scenarios.judging.premises import KilledAfterEffect as KilledAfterEffect
+from scenarios.judging.premises import LockTakenOver as LockTakenOver
+from scenarios.judging.premises import Premise as Premise
+from scenarios.judging.premises import TaskTakenOver as TaskTakenOver
+from scenarios.judging.premises import WorkDuring as WorkDuring
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +68,14 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """An experiment. `story` says in one or two sentences what happens and what must not come of it."""
+    """An experiment. `story` says in one or two sentences what happens and what must not come of it.
+
+    `premises`: what must be seen for the run to mean anything, beside enough work, which every run needs.
+    """
 
     name: str
     story: str
     workload: Workload
     strikes: tuple[Strike, ...]
     at_stake: tuple[Guarantee, ...]
+    premises: tuple[Premise, ...] = ()

@@ -16,7 +16,8 @@ class StrikeState:
     """A strike so far; written by its own flow, read by others.
 
     `fault`: the planned one, aimed at the process that it really strikes as soon as that is known. `subject`: the task or resource at
-    which the process was caught. `bite_asked_ns`: the earliest instant of the bite. `acknowledged`: submissions by the bite.
+    which the process was caught. `bite_asked_ns`: the earliest instant of the bite. `acknowledged`, `answered_before`, `attempts_before`:
+    submissions and attempts by the bite. `answered`, `attempts`: from then until it had healed.
     """
 
     strike: Strike
@@ -31,6 +32,10 @@ class StrikeState:
     ended_ns: int | None = None
     healed_ns: int | None = None
     acknowledged: int = 0
+    answered_before: int = 0
+    attempts_before: int = 0
+    answered: int | None = None
+    attempts: int | None = None
     evidence: Evidence = NO_EVIDENCE
     problem: str = ""
     is_over: bool = False
@@ -49,6 +54,8 @@ class StrikeState:
             problem=self.problem,
             roles=self.roles,
             excuses=self.fault.excuses,
+            answered=self.answered,
+            attempts=self.attempts,
         )
 
     @property

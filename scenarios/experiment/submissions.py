@@ -21,6 +21,7 @@ class Submissions:
         self._ids: dict[str, str] = {}
         self._outcomes: dict[str, str] = {}
         self._acknowledged = 0
+        self._answered = 0
         self.last_detail = ""
 
     def submit(self, client: Client, submit: Submit, actor: str) -> Outcome:
@@ -56,6 +57,7 @@ class Submissions:
             if self._outcomes.get(task) != "ok":
                 self._outcomes[task] = outcome.kind
             self._acknowledged += outcome.kind == "ok"
+            self._answered += 1
             self.last_detail = outcome.detail or ""
             if outcome.id is not None:
                 self._ids[task] = outcome.id
@@ -72,6 +74,12 @@ class Submissions:
         """How many were by now, every one of a task that was submitted twice."""
         with self._lock:
             return self._acknowledged
+
+    @property
+    def answered_count(self) -> int:
+        """How many submissions have ended by now, however they did."""
+        with self._lock:
+            return self._answered
 
     @property
     def outcomes(self) -> Mapping[str, str]:

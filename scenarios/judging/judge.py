@@ -90,18 +90,20 @@ def judge(
     policy: Policy,
     problems: Sequence[str] = (),
     violated: Sequence[str] = (),
+    unmet: Sequence[str] = (),
     unremarkable: Unremarkable = NONE,
 ) -> Judgement:
     """Judge every promise over what was recorded, and the `unremarkable` tasks that were only counted.
 
     `claims` None: the promises that the history puts to the test, or all, where it tests none. `problems`: the lab's own failures; then
     only events that are there prove a violation, and nothing is held. `violated`: assumptions that the record does not bear out
-    (scenarios/judging/assumptions.py); then nothing is held either.
+    (scenarios/judging/assumptions.py); then nothing is held either. `unmet`: premises that the run
+    does not meet (scenarios/judging/premises.py); then nothing is held.
     """
     history, malformed = recorded.history, tuple(map(str, recorded.malformed))
     reconciliation = unremarkable.adds_to_reconciliation(reconcile(history, policy))
     has_work = _has_work(history) or unremarkable.tasks > 0
-    standing = _standing(history, reconciliation, malformed, problems, violated, has_work=has_work)
+    standing = _standing(history, reconciliation, malformed, problems, violated, unmet, has_work=has_work)
     findings = _findings(history, policy, unremarkable)
     spared = _judged_on_own_events(history, unremarkable) if standing.spares_own_events else frozenset()
     verdicts = {
@@ -119,7 +121,7 @@ def judge(
         duplicates=_duplicates(history, policy),
         bounds=_bounds(verdicts.values(), findings),
         journeys=_journeys(history, ordered),
-        problems=(*problems, *_toothless(history), *map(str, violated)),
+        problems=(*problems, *_toothless(history), *map(str, violated), *unmet),
         malformed=malformed,
         warnings=policy.warnings or (),
     )
@@ -159,6 +161,7 @@ def _standing(
     malformed: Sequence[str],
     problems: Sequence[str],
     violated: Sequence[str],
+    unmet: Sequence[str],
     *,
     has_work: bool,
 ) -> _Standing:
@@ -186,6 +189,8 @@ def _standing(
     if violated:
         admits = frozenset(Proof) if all(map(spares_record, violated)) else frozenset({Proof.EVENTS})
         return _Standing(f"the record cannot be believed: {violated[0]}", admits)
+    if unmet:
+        return _Standing(unmet[0])
     assert reconciliation.balanced, "every submitted task is in exactly one place of the account"
     return _Standing()
 

@@ -1,5 +1,7 @@
 """What is known of a run beside its history: what was run, how each fault went, figures of load. The content of run.json and live.json."""
 
+from typing import Any
+
 import msgspec
 
 _EXCUSES = {"process_killed": "crash", "process_paused": "pause"}
@@ -10,7 +12,8 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """One fault of the plan as it really went; times in ns since the run began, None where it never got that far.
 
     `roles`: those of the struck process, where it is one of the system's. `excuses`: which repeats the fault explains
-    (`chaos.faults.Excuse`); empty where it is not stated.
+    (`chaos.faults.Excuse`); empty where it is not stated. `answered`, `attempts`: submissions that were answered and attempts that
+    began from its bite until it had healed; None: it never got that far.
     """
 
     fault: str
@@ -24,6 +27,8 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     problem: str = ""
     roles: tuple[str, ...] = ()
     excuses: str = ""
+    answered: int | None = None
+    attempts: int | None = None
 
     @property
     def ended_process(self) -> bool:
@@ -73,6 +78,24 @@ class LoadFigures(msgspec.Struct, frozen=True, kw_only=True):
     caught_up_s: float
 
 
+class WorkFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """Tasks submitted after the warm-up; how many of them were acknowledged; how many of these had ended after the drain."""
+
+    submitted: int
+    acknowledged: int
+    ended: int
+
+
+class DeathRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that ended by itself: how often; and of the last time how it ended, the name of its log, and the last lines in it."""
+
+    process: str
+    times: int
+    how: str
+    log: str = ""
+    last_lines: tuple[str, ...] = ()
+
+
 class Turn(msgspec.Struct, frozen=True):
     """One step of a story: from `began_ns` on, `actor` did what `text` says."""
 
@@ -102,8 +125,14 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     phases_ns: dict[str, int] = msgspec.field(default_factory=dict)
     strikes: list[FaultRecord] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
+    premises: list[dict[str, Any]] = msgspec.field(
+        default_factory=list
+    )  # what must have been seen (judging/premises.py)
+    pace: dict[str, float] = msgspec.field(default_factory=dict)  # as the system states it
+    work: WorkFigures | None = None
     faults_may_miss: bool = False  # drawn ones: one that comes late, or never, takes nothing from what the others show
     died: dict[str, int] | None = None  # by process: how often it ended by itself; None: not counted
+    deaths: list[DeathRecord] = msgspec.field(default_factory=list)
     load: LoadFigures | None = None
     steps: list[Turn] = msgspec.field(default_factory=list)  # the story of a simulated world
     finished: bool = False

@@ -9,6 +9,7 @@ import msgspec
 from chaos.environments.simulated import SimulatedEnvironment
 from scenarios.errors import UnknownName
 from scenarios.experiment.facts import describe_world
+from scenarios.judging.premises import Premise, stated_premises
 from scenarios.lookup import find_scenario
 from scenarios.record.history import Event
 from scenarios.record.run_facts import Turn
@@ -29,8 +30,11 @@ _SOURCES = {
 """Events by the beginning of their names; all others are recorded by their actor."""
 
 
-def write_run(world: Simulated, out: Path, *, system: str, repeat: str, steps: Sequence[Turn]) -> RunDirectory:
-    """Write the world to `out`, with its story, a sentence a step, where there is one.
+def write_run(
+    world: Simulated, out: Path, *, system: str, repeat: str, steps: Sequence[Turn], premises: Sequence[Premise] = ()
+) -> RunDirectory:
+    """Write the world to `out`, with its story, a sentence a step, where there is one. `premises`: those of its scenario; a drawn
+    world has none, because its faults may miss.
 
     Raises:
         RunExists: `out` holds a run already.
@@ -50,6 +54,7 @@ def write_run(world: Simulated, out: Path, *, system: str, repeat: str, steps: S
     facts.at_stake = at_stake
     facts.claims = sorted(world.claims)
     facts.policy = {name: value for name, value in msgspec.to_builtins(world.policy).items() if value is not None}
+    facts.premises = stated_premises(premises)
     facts.phases_ns = dict(world.phases_ns)
     facts.strikes = list(world.strikes)
     facts.problems = list(world.problems)

@@ -14,6 +14,7 @@ from scenarios.judging.assumptions import told_by_the_wrong_source, violated_ass
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import Judgement, judge
 from scenarios.judging.policy import NO_POLICY, Policy, policy_from
+from scenarios.judging.premises import unmet_premises
 from scenarios.judging.unremarkable import NONE, Unremarkable
 from scenarios.record.history import History, Recorded
 from scenarios.stored.reading import DAMAGED, Document, is_large, is_lines, read_files, read_foreign, reading_of
@@ -51,13 +52,22 @@ class Question:
 
 AS_STATED = Question()
 
-Assumptions = Callable[[Recorded], list[str]]
-"""The violated assumptions of a record, a sentence each."""
+
+@dataclass(frozen=True, slots=True)
+class Objections:
+    """Why nothing in a record is held, a sentence each: `violated` assumptions, and premises that are `unmet`."""
+
+    violated: tuple[str, ...] = ()
+    unmet: tuple[str, ...] = ()
 
 
-def no_assumptions(recorded: Recorded) -> list[str]:
+Objecting = Callable[[Recorded], Objections]
+"""Finds the objections to a record."""
+
+
+def no_objections(recorded: Recorded) -> Objections:
     """A foreign history is judged as it is."""
-    return []
+    return Objections()
 
 
 def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
@@ -115,17 +125,18 @@ def _judge_run(directory: RunDirectory, question: Question) -> Judged:
     assert stated.policy is not None
     files = directory.history_files()
 
-    def assumptions(recorded: Recorded) -> list[str]:
+    def objections(recorded: Recorded) -> Objections:
         """None where the lab itself reports that the run failed: that is reason enough."""
         if problems:
-            return []
+            return Objections()
         wrong = told_by_the_wrong_source(recorded.foreign_words)
-        return [*wrong, *violated_assumptions_of_run(facts, recorded.history, directory.history_sizes())]
+        violated = [*wrong, *violated_assumptions_of_run(facts, recorded.history, directory.history_sizes())]
+        return Objections(tuple(violated), tuple(unmet_premises(recorded.history, facts)))
 
     if is_large(files):
-        return _judge_large(directory.path, files, stated, stated.policy, problems, assumptions)
+        return _judge_large(directory.path, files, stated, stated.policy, problems, objections)
     return _judge(
-        directory.path, directory.read_history(), stated.claims, stated.policy, problems, assumptions=assumptions
+        directory.path, directory.read_history(), stated.claims, stated.policy, problems, objections=objections
     )
 
 
@@ -148,7 +159,7 @@ def _judge_large(
     question: Question,
     policy: Policy,
     problems: Sequence[str],
-    assumptions: Assumptions = no_assumptions,
+    objections: Objecting = no_objections,
 ) -> Judged:
     import duckdb  # slow to import, and only for large histories
 
@@ -167,11 +178,9 @@ def _judge_large(
             question.claims,
             policy,
             problems,
-            assumptions=assumptions,
+            objections=objections,
         )
-    return _judge(
-        source, prefiltered.recorded, question.claims, policy, problems, prefiltered.unremarkable, assumptions
-    )
+    return _judge(source, prefiltered.recorded, question.claims, policy, problems, prefiltered.unremarkable, objections)
 
 
 def _judge(
@@ -181,11 +190,17 @@ def _judge(
     policy: Policy,
     problems: Sequence[str],
     unremarkable: Unremarkable = NONE,
-    assumptions: Assumptions = no_assumptions,
+    objections: Objecting = no_objections,
 ) -> Judged:
-    violated = assumptions(recorded)
+    found = objections(recorded)
     judgement = judge(
-        recorded, claims=claims, policy=policy, problems=problems, violated=violated, unremarkable=unremarkable
+        recorded,
+        claims=claims,
+        policy=policy,
+        problems=problems,
+        violated=found.violated,
+        unmet=found.unmet,
+        unremarkable=unremarkable,
     )
     return Judged(source, recorded, judgement, policy, unremarkable)
 

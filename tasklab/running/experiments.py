@@ -63,7 +63,7 @@ def run_simulated(
         simulation = simulation_of(plugin)
         world = simulate(world_of(scenario, seed, simulation.terms), simulation)
         say(f"  {world.virtual_s:.1f} virtual seconds in {world.steps} steps")
-        return write_run(world, directory, system=plugin.name, repeat=repeat, steps=[])
+        return write_run(world, directory, system=plugin.name, repeat=repeat, steps=[], premises=scenario.premises)
 
     name = RunName(scenario.name, plugin.name, SIMULATED, seed, repeat)
     return judged_if_applicable(name, place, carry_out, say)

@@ -52,12 +52,22 @@ def test_nobody_imports_whom_he_may_not() -> None:
     assert done.returncode == 0, done.stdout
 
 
+def modules_of_the_tests() -> list[Path]:
+    return [file for folder in ("tests", "benchmarks") for file in sorted((ROOT / folder).rglob("*.py"))]
+
+
 @pytest.mark.parametrize("file", modules(), ids=lambda file: str(file.relative_to(ROOT)))
 def test_a_module_says_what_it_is_for_and_fits_in_a_head(file: Path) -> None:
     text = file.read_text()
 
     assert ast.get_docstring(ast.parse(text)), "the first line says what the module is for"
     assert text.count("\n") <= LINES_MAX
+
+
+def test_no_module_of_the_tests_is_longer_than_one_of_the_product() -> None:
+    lines = {str(file.relative_to(ROOT)): file.read_text().count("\n") for file in modules_of_the_tests()}
+
+    assert {file: count for file, count in lines.items() if count > LINES_MAX} == {}
 
 
 def test_the_probe_needs_nothing_but_the_standard_library() -> None:
@@ -121,7 +131,7 @@ def test_every_kind_of_test_is_explained_and_has_a_target() -> None:
     targets = re.search(r"^KINDS = (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
     assert targets
-    assert folders | {"cases", "worlds"} == set(explained)
+    assert folders | {"anomalies", "cases", "worlds"} == set(explained)
     assert {f"test-{folder.replace('_', '-')}" for folder in folders} == set(targets[1].split())
 
 

@@ -15,7 +15,8 @@ from scenarios.stored import reading
 from scenarios.stored.rundir import RUN_FILE, VERDICTS_FILE, RunDirectory
 from tasklab.command_line import app
 from tests.anomalies import X, effect_twice, planted, repeat_under_a_valid_lease, two_holders
-from tests.history_strategies import Draft, Life, live
+from tests.history_drafts import Draft
+from tests.history_strategies import Life, live
 
 CASES = Path(__file__).parent.parent / "cases"
 

@@ -16,7 +16,8 @@ from scenarios.stored.large.prefilter import prefilter
 from scenarios.stored.reading import read_files
 from tests.anomalies import AUDITED_KINDS, KINDS, planted
 from tests.examples import examples
-from tests.history_strategies import Draft, Life, legal_drafts, live
+from tests.history_drafts import Draft
+from tests.history_strategies import Life, legal_drafts, live
 
 KIND = st.sampled_from([None, *KINDS])
 

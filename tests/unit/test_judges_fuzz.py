@@ -18,7 +18,8 @@ from scenarios.record.history import Event
 from scenarios.stored.reading import read_foreign
 from tests.anomalies import AUDITED_KINDS, KINDS, Plant, planted
 from tests.examples import examples
-from tests.history_strategies import Draft, legal_drafts
+from tests.history_drafts import Draft
+from tests.history_strategies import legal_drafts
 
 WAYS = ("flip", "delete", "repeat", "cut", "swap", "insert", "retype")
 FINAL_WAYS = ("delete", "cut", "insert")

@@ -18,7 +18,8 @@ from scenarios.record.history import History, Recorded
 from scenarios.stored.reading import read_files
 from tests.anomalies import KINDS, planted
 from tests.examples import examples
-from tests.history_strategies import Draft, Life, legal_drafts, live
+from tests.history_drafts import Draft
+from tests.history_strategies import Life, legal_drafts, live
 
 
 @st.composite

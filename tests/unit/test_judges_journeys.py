@@ -6,7 +6,8 @@ from scenarios.judging.policy import NO_POLICY
 from scenarios.judging.shortest import crossed, shortest_story
 from scenarios.record.history import History
 from tests.anomalies import KINDS, X, one_key_two_ids, planted, two_holders
-from tests.history_strategies import Draft, Life, live
+from tests.history_drafts import Draft
+from tests.history_strategies import Life, live
 
 
 def a_draft() -> Draft:

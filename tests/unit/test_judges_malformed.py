@@ -16,7 +16,8 @@ from scenarios.stored import reading
 from scenarios.stored.judge import judge_path
 from scenarios.stored.large.prefilter import prefilter
 from scenarios.stored.reading import read_files, read_foreign
-from tests.history_strategies import Draft, Life, live
+from tests.history_drafts import Draft
+from tests.history_strategies import Life, live
 
 GOOD = b'{"t_ns":5,"actor":"w","event":"crash"}\n'
 

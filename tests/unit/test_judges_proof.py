@@ -10,7 +10,8 @@ from scenarios.judging.judge import judge
 from scenarios.judging.verdict import Ruling
 from tests.anomalies import AUDITED_KINDS, KINDS, Plant, planted
 from tests.examples import examples
-from tests.history_strategies import Draft, legal_drafts
+from tests.history_drafts import Draft
+from tests.history_strategies import legal_drafts
 
 THOROUGHLY = examples(200)
 

@@ -12,7 +12,8 @@ from scenarios.judging.judgement_record import JudgementRecord
 from scenarios.judging.policy import Policy
 from scenarios.stored.rundir import VERDICTS_FILE, RunDirectory
 from tests.anomalies import effect_twice, planted
-from tests.history_strategies import Draft, Life, live
+from tests.history_drafts import Draft
+from tests.history_strategies import Life, live
 
 
 def a_broken_run() -> JudgementRecord:

@@ -43,6 +43,8 @@ SETTINGS = Settings(
     undelivered_after_s=60.0,
     io_timeout_s=5.0,
 )
+AWAY_S = SETTINGS.lease_s + 1
+"""Longer than a lease lasts."""
 BEGAN_US = 1_800_000_000_000_000
 TRANSIENT = Failure("transient", "Busy", "busy")
 PERMANENT = Failure("permanent", "Wrong", "wrong")

@@ -1,14 +1,10 @@
 """The outbox and its relay: every message is published at least once, never before it is due, and marked only when confirmed."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
-from sqlalchemy import event, insert, update
+from sqlalchemy import update
 
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable, DatabaseUnavailable
 from reference_impl.loops import relay
@@ -16,52 +12,8 @@ from reference_impl.ports import Message, PublishOutcome
 from reference_impl.rows import outbox, schema
 from reference_impl.rows.dead_letter import redrive
 from reference_impl.rows.transactions import transact
-from tests.unit.reference.reference_world import SETTINGS, CommitReplies, World
-
-CONFIRMED, RETURNED, REFUSED, UNKNOWN = PublishOutcome
-
-
-class Crash(BaseException):
-    """The relay dies here."""
-
-
-@dataclass
-class Scripted:
-    """A broker of which a test says what it answers; also its own publisher."""
-
-    answer: Callable[[Message], PublishOutcome] = lambda _: CONFIRMED
-    published: list[str] = field(default_factory=list)
-    opened: int = 0
-    declared: int = 0
-    closed: int = 0
-
-    def declare(self, _topology: object) -> None:
-        self.declared += 1
-
-    def open_publisher(self) -> "Scripted":
-        self.opened += 1
-        return self
-
-    def publish(self, messages: Sequence[Message], *, timeout_s: float) -> list[PublishOutcome]:
-        self.published += [message.id for message in messages]
-        return [self.answer(message) for message in messages]
-
-    def close(self) -> None:
-        self.closed += 1
-
-
-def publish(world: World, broker: Any, name: str = "relay-1", **options: Any) -> int:
-    return world.relay(name, broker=broker, **options).publish_batch(broker)
-
-
-def put(world: World, *, count: int = 1, delay_s: float = 0.0) -> list[str]:
-    """So many messages in the outbox; their ids."""
-    for number in range(count):
-        transact(
-            world.engine,
-            lambda connection: outbox.put(connection, f"t{number}", "tasks", trace_id="trace", delay_s=delay_s),  # noqa: B023
-        )
-    return [str(row.id) for row in world.outbox()][-count:]
+from tests.unit.reference.reference_world import SETTINGS, World
+from tests.unit.reference.relay_world import CONFIRMED, REFUSED, RETURNED, UNKNOWN, Scripted, publish, put
 
 
 def test_what_is_confirmed_is_sent_and_never_published_again(world: World) -> None:
@@ -135,117 +87,6 @@ def test_a_connection_that_breaks_gives_everything_back_at_once(world: World) ->
     publish(world, broker, "relay-2")
 
     assert broker.published == ids
-
-
-@pytest.mark.parametrize("delivered", [True, False])
-def test_a_relay_that_dies_around_the_publish_costs_at_most_a_duplicate(world: World, delivered: bool) -> None:
-    """R13: after the claim has run out another relay publishes what was not marked."""
-    ids = put(world, count=2)
-
-    class Dying(Scripted):
-        def publish(self, messages: Sequence[Message], *, timeout_s: float) -> list[PublishOutcome]:
-            if delivered:
-                super().publish(messages, timeout_s=timeout_s)
-            raise Crash
-
-    dying, other = Dying(), Scripted()
-    with pytest.raises(Crash):
-        publish(world, dying)
-    too_early = publish(world, other, "relay-2")
-    world.time.pass_(30.1)
-    publish(world, other, "relay-2")
-
-    assert too_early == 0, "the claim of the dead relay has not run out"
-    assert other.published == ids
-    assert dying.published == (ids if delivered else [])
-    assert world.pending() == []
-
-
-@pytest.mark.parametrize("committed", [True, False])
-def test_a_mark_whose_commit_is_unknown_loses_nothing(world: World, committed: bool) -> None:
-    """R13: marked or not, the message is with the broker; not marked, it is published again when the claim has run out."""
-    ids = put(world, count=2)
-    broker = Scripted()
-    replies = CommitReplies(world.engine)
-
-    def lose_the_next(_message: Message) -> PublishOutcome:
-        if not replies.lost:
-            replies.lose(committed)
-            replies.lost = 1
-        return CONFIRMED
-
-    broker.answer = lose_the_next
-    with pytest.raises(Exception, match="no reply to a commit"):
-        publish(world, broker)
-    world.time.pass_(30.1)
-    again = publish(world, broker, "relay-2")
-
-    assert again == (0 if committed else 2)
-    assert broker.published == (ids if committed else ids * 2)
-    assert world.pending() == []
-
-
-def test_a_claim_whose_commit_is_unknown_loses_nothing(world: World) -> None:
-    """R13."""
-    ids = put(world, count=2)
-    broker = Scripted()
-    CommitReplies(world.engine).lose(True)
-    with pytest.raises(Exception, match="no reply to a commit"):
-        publish(world, broker)
-    world.time.pass_(30.1)
-
-    publish(world, broker)
-
-    assert broker.published == ids
-
-
-def test_a_row_that_commits_late_with_a_lower_id_is_not_skipped(world: World) -> None:
-    """R13: by state, never by 'greater than the last id'."""
-    put(world, count=1)
-    with world.engine.begin() as connection:
-        connection.execute(update(schema.outbox).values(id=100))
-    broker = Scripted()
-    publish(world, broker)
-    late = {"id": 7, "task_id": "late", "queue": "tasks", "body": "{}", "status": "PENDING"}
-    with world.engine.begin() as connection:
-        connection.execute(
-            insert(schema.outbox).values(**late, available_us=world.time.now_us, created_us=world.time.now_us)
-        )
-
-    publish(world, broker)
-
-    assert broker.published == ["100", "7"]
-
-
-def test_two_relays_never_hold_the_same_row(world: World) -> None:
-    """R13: several relays may run."""
-    put(world, count=5)
-    held = [
-        transact(world.engine, lambda connection: outbox.claim_batch(connection, name, rows_max=3, claim_s=30.0))  # noqa: B023
-        for name in ("a", "b", "c")
-    ]
-
-    assert [[row.id for row in rows] for rows in held] == [[1, 2, 3], [4, 5], []]
-
-
-def test_a_relay_that_was_away_longer_than_its_claim_takes_nothing_back(world: World) -> None:
-    """R13: only the holder of a row can release it; a confirm counts from any relay."""
-    put(world, count=2)
-
-    def claim(name: str) -> list[int]:
-        rows = transact(world.engine, lambda connection: outbox.claim_batch(connection, name, rows_max=9, claim_s=5.0))
-        return [row.id for row in rows]
-
-    first = claim("slow")
-    world.time.pass_(5.1)
-    second = claim("quick")
-    transact(world.engine, lambda connection: outbox.release(connection, "slow", first))
-    transact(world.engine, lambda connection: outbox.postpone(connection, "slow", first, delay_s=9.0))
-
-    assert first == second
-    assert claim("third") == []
-    transact(world.engine, lambda connection: outbox.mark_sent(connection, first))
-    assert world.pending() == []
 
 
 def test_a_batch_is_bounded(world: World) -> None:
@@ -364,55 +205,3 @@ def test_after_a_restart_each_waiting_task_has_its_latest_message_again_and_no_o
     assert [(row.task_id, row.queue) for row in revived] == [
         (task.id, SETTINGS.work_queue) for task in (accepted, retrying, redriven)
     ]
-
-
-@hypothesis_settings(max_examples=40)
-@given(st.data())
-def test_whatever_relays_do_and_wherever_they_die_every_message_arrives(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    """R13: any outcome for any message, a death after any database or broker call; in the end each is published and marked."""
-    world = World(tmp_path_factory.mktemp("relay"))
-    ids = put(world, count=data.draw(st.integers(1, 4)))
-    arrived: set[str] = set()
-    dies_at = st.integers(0, 5)
-
-    class Chaotic(Scripted):
-        def publish(self, messages: Sequence[Message], *, timeout_s: float) -> list[PublishOutcome]:
-            outcomes = [data.draw(st.sampled_from(PublishOutcome)) for _ in messages]
-            for message, outcome in zip(messages, outcomes, strict=True):
-                if outcome is CONFIRMED or (outcome is UNKNOWN and data.draw(st.booleans())):
-                    arrived.add(message.id)
-            return outcomes
-
-    for _ in range(data.draw(st.integers(0, 4))):
-        calls = Countdown(data.draw(dies_at))
-        event.listen(world.engine, "before_cursor_execute", calls.count)
-        try:
-            publish(world, Chaotic(), rows_max=data.draw(st.integers(1, 4)))
-        except (Crash, BrokerConnectionLost, BrokerUnavailable):
-            pass
-        finally:
-            event.remove(world.engine, "before_cursor_execute", calls.count)
-        sent = {str(row.id) for row in world.outbox(status="SENT")}
-        assert sent <= arrived, "nothing is marked that did not arrive"
-        world.time.pass_(data.draw(st.sampled_from([0.0, 3.0, 31.0])))
-    world.time.pass_(31.0)
-    while publish(world, Scripted(answer=lambda message: arrived.add(message.id) or CONFIRMED)):  # type: ignore[func-returns-value]
-        pass
-
-    assert arrived == set(ids)
-    assert world.pending() == []
-    world.close()
-
-
-class Countdown:
-    """Dies at the n-th statement."""
-
-    def __init__(self, statements: int) -> None:
-        self._left = statements
-
-    def count(self, *_: Any) -> None:
-        if self._left == 0:
-            raise Crash
-        self._left -= 1

@@ -1,0 +1,220 @@
+"""Premises: what must have been seen in a run for its verdicts to mean anything. Each is a frozen class. Pure.
+
+A premise that was not met makes the run unknown; what the record proves to be broken stays broken. The premises of a run are in its
+run.json, so that `tasklab check` asks them again. To add one: a class here, and its name in PREMISES.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from scenarios.record.history import Event, History, TaskTimeline
+from scenarios.record.run_facts import FaultRecord, RunFacts
+
+ACKNOWLEDGED_SHARE_MIN = 0.1
+"""Of the tasks submitted after the warm-up: with fewer acknowledged, a run has not done the work that it is about."""
+NAME = "premise"
+"""The field of a premise in run.json that names its class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Premise:
+    """One condition on what was seen."""
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """Why the run does not meet it, in one sentence that says what to change; nothing (""): it does."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class EnoughWork(Premise):
+    """Of the tasks submitted after the warm-up a share was acknowledged, and at least one of these ended. Every run needs it.
+
+    An answer that leaves open what happened (`info`) is no acknowledgement.
+    """
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the counts in run.json: a large history is not read whole."""
+        work = facts.work
+        if work is None:
+            return ""  # an earlier version did not count
+        if not work.submitted:
+            return "too little work: no task was submitted after the warm-up; submit some"
+        needed = max(1, math.ceil(work.submitted * ACKNOWLEDGED_SHARE_MIN))
+        if work.acknowledged < needed:
+            return (
+                f"too little work: {work.acknowledged} of {work.submitted} tasks submitted after the warm-up were acknowledged, "
+                f"and at least {needed} are needed; see the answers (submit.fail, submit.info) in the clients' history"
+            )
+        if not work.ended:
+            return f"too little work: none of the {work.acknowledged} acknowledged tasks ended; let the system finish at least one"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkDuring(Premise):
+    """While the fault of this name was on, at least so many submissions were answered, or attempts began."""
+
+    fault: str
+    at_least: int = 1
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the counts in run.json: a large history is not read whole."""
+        seen = sum((strike.answered or 0) + (strike.attempts or 0) for strike in _strikes(facts, self.fault))
+        if seen >= self.at_least:
+            return ""
+        return (
+            f"{seen} submissions were answered and attempts begun while {self.fault} was on, and at least {self.at_least} are "
+            "needed: submit more tasks a second, or let the fault last longer"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTakenOver(Premise):
+    """A task whose process was paused in the middle of an attempt got another attempt before the first one had failed."""
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the attempts of the paused processes."""
+        strikes = list(_strikes(facts, "process_paused"))
+        if any(_was_taken_over(line, strike) for line in history.tasks.values() for strike in strikes):
+            return ""
+        nobody = f"no attempt took over the task of {_targets(strikes)} during its pause: "
+        stated_s = facts.pace.get("lease_s")
+        if stated_s is None:
+            return f"{nobody}{facts.system} states no lease; state one (Pace.lease_s), so that the pause outlasts it"
+        return f"{nobody}state a lease (Pace.lease_s, now {stated_s:g} s) that is as long as the system's own"
+
+
+@dataclass(frozen=True, slots=True)
+class LockTakenOver(Premise):
+    """A lock that a process held when it was paused was acquired again before that process had released it."""
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the leases that are on no task."""
+        strikes = list(_strikes(facts, "process_paused"))
+        locks = [events for name, events in history.leases.items() if not _is_of_task(name, history)]
+        if any(_was_acquired_again(events, strike) for events in locks for strike in strikes):
+            return ""
+        nobody = f"no lock that {_targets(strikes)} held was acquired again after its pause: "
+        stated_s = facts.pace.get("lock_s")
+        if stated_s is None:
+            return f"{nobody}{facts.system} states no duration of its lock; state it (Pace.lock_s), so that the pause outlasts it"
+        return f"{nobody}state a duration (Pace.lock_s, now {stated_s:g} s) that is as long as the lock's own, and report its leases"
+
+
+@dataclass(frozen=True, slots=True)
+class KilledAfterEffect(Premise):
+    """A killed process had had an effect accepted, and the end of that attempt was not recorded."""
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the effects and attempts of the killed processes."""
+        strikes = list(_strikes(facts, "process_killed"))
+        if any(_acted_and_died(line, strike) for line in history.tasks.values() for strike in strikes):
+            return ""
+        return (
+            f"no task had its effect and no recorded end when {_targets(strikes)} was killed: "
+            "let each handler run its task through tasklab_probe.run_task"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AckOfKnownTask(Premise):
+    """A lost acknowledgement was matched to a task that had run; or a task ran again after the loss."""
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By `ack.info`, and by the attempts after the bite."""
+        strikes = list(_strikes(facts, "ack_swallowed"))
+        lost = (event.task for event in history.events if event.event == "ack.info")
+        if any(task in history.tasks and history.tasks[task].ran for task in lost):
+            return ""
+        if any(_ran_again(line, strike) for line in history.tasks.values() for strike in strikes):
+            return ""
+        return (
+            f"the acknowledgement that {_targets(strikes)} lost was that of no known task, and no task ran again: "
+            "put the task's name or its id into the message"
+        )
+
+
+PREMISES: Mapping[str, type[Premise]] = {
+    kind.__name__: kind
+    for kind in (EnoughWork, WorkDuring, TaskTakenOver, LockTakenOver, KilledAfterEffect, AckOfKnownTask)
+}
+"""Every premise by its name in run.json."""
+
+
+def stated_premises(premises: Iterable[Premise]) -> list[dict[str, Any]]:
+    """The premises as run.json holds them."""
+    return [{NAME: type(premise).__name__, **asdict(premise)} for premise in premises]
+
+
+def unmet_premises(history: History, facts: RunFacts) -> list[str]:
+    """Why the run does not meet its premises, a sentence each."""
+    return list(dict.fromkeys(filter(None, _answers(history, facts))))
+
+
+def _answers(history: History, facts: RunFacts) -> Iterator[str]:
+    for stated in facts.premises:
+        fields = {name: value for name, value in stated.items() if name != NAME}
+        kind = PREMISES.get(str(stated.get(NAME)))
+        try:
+            premise = kind(**fields) if kind is not None else None
+        except TypeError:
+            premise = None
+        if premise is None:
+            yield f"run.json states a premise that is unknown here: {stated.get(NAME)}; judge the run with the version that made it"
+        else:
+            yield premise.unmet(history, facts)
+
+
+def _strikes(facts: RunFacts, fault: str) -> Iterator[FaultRecord]:
+    return (strike for strike in facts.strikes if strike.fault == fault and strike.bit_ns is not None)
+
+
+def _targets(strikes: Sequence[FaultRecord]) -> str:
+    return ", ".join(dict.fromkeys(strike.target for strike in strikes)) or "a process"
+
+
+def _was_taken_over(line: TaskTimeline, strike: FaultRecord) -> bool:
+    bit_ns = _bit_ns(strike)
+    for first in line.attempts:
+        if first.actor != strike.target or first.started_ns > bit_ns:
+            continue
+        if first.ended_ns is not None and first.ended_ns < bit_ns:
+            continue
+        failed_ns = first.ended_ns if first.outcome == "fail" else None
+        later = (one for one in line.attempts if one is not first and one.started_ns > bit_ns)
+        if any(failed_ns is None or one.started_ns < failed_ns for one in later):
+            return True
+    return False
+
+
+def _was_acquired_again(events: Sequence[Event], strike: FaultRecord) -> bool:
+    bit_ns = _bit_ns(strike)
+    before = [event for event in events if event.t_ns <= bit_ns]
+    if not before or before[-1].actor != strike.target or before[-1].event == "lease.released":
+        return False
+    following = next((event for event in events if event.t_ns > bit_ns and event.event != "lease.renewed"), None)
+    return following is not None and following.event == "lease.acquired"
+
+
+def _acted_and_died(line: TaskTimeline, strike: FaultRecord) -> bool:
+    bit_ns = _bit_ns(strike)
+    acted = any(effect.actor == strike.target and effect.t_ns <= bit_ns for effect in line.effects)
+    return acted and any(
+        attempt.actor == strike.target and attempt.started_ns <= bit_ns and (attempt.ended_ns or bit_ns) >= bit_ns
+        for attempt in line.attempts
+    )
+
+
+def _ran_again(line: TaskTimeline, strike: FaultRecord) -> bool:
+    return any(attempt.started_ns > _bit_ns(strike) for attempt in line.attempts[1:])
+
+
+def _is_of_task(resource: str, history: History) -> bool:
+    return resource.startswith("task:") or resource in history.tasks
+
+
+def _bit_ns(strike: FaultRecord) -> int:
+    assert strike.bit_ns is not None, "only strikes that bit are asked"
+    return strike.bit_ns

@@ -1,0 +1,166 @@
+"""Known kinds of misbehaviour, each planted into a history: which promises it breaks, and whom that proves it by."""
+
+from tests.anomalies.deaths import (
+    buried_by_the_list,
+    dead_and_done,
+    dead_letter_missing,
+    dead_letter_missing_after_all_attempts,
+    dead_too_early,
+    dead_with_two_letters,
+    dead_without_a_letter,
+    dropped_and_listed_as_dead,
+)
+from tests.anomalies.limits import denied_with_room, over_the_limit, too_many_at_once, too_many_in_a_second
+from tests.anomalies.losses import (
+    lost,
+    lost_after_a_crash,
+    one_lost_one_doubled,
+    phantom,
+    resurrected,
+    stuck,
+    stuck_unacknowledged,
+)
+from tests.anomalies.planting import Expected, Plant, X, planted
+from tests.anomalies.repeats import (
+    effect_missing,
+    effect_twice,
+    renewed_after_it_was_lost,
+    repeat_after_anothers_crash,
+    repeat_after_confirmed_ack,
+    repeat_under_a_valid_lease,
+    stale_effect,
+    stale_write,
+    two_holders,
+)
+from tests.anomalies.reports import (
+    done_before_the_work,
+    ended_and_not_listed,
+    ended_and_read_as_running,
+    progress_goes_back,
+    result_of_another,
+    secret_in_a_log,
+    status_ahead_of_its_row,
+    status_contradicted,
+    status_goes_back,
+)
+from tests.anomalies.retries import (
+    never_recovered,
+    never_retried,
+    poison_without_end,
+    retry_in_vain,
+    retry_too_late,
+    retry_too_soon,
+    slow_to_recover,
+    too_many_retries,
+)
+from tests.anomalies.rows import (
+    leaves_a_final_state,
+    leaves_dead_by_itself,
+    message_without_row,
+    row_overwritten,
+    row_without_message,
+    skips_running,
+)
+from tests.anomalies.submissions import (
+    cancelled_and_done,
+    folded_and_forgotten,
+    one_key_two_effects,
+    one_key_two_ids,
+    starts_after_cancellation,
+    starts_after_its_deadline,
+    starts_in_a_pause,
+)
+from tests.anomalies.timing import (
+    never_starts_at_its_time,
+    occurrence_at_no_time,
+    occurrence_missing,
+    occurrence_twice,
+    order_turned_round,
+    starts_before_its_time,
+    starts_long_after_its_time,
+    starved,
+    starved_for_ever,
+    waits_for_ever,
+    waits_too_long,
+)
+
+__all__ = ["AUDITED_KINDS", "KINDS", "Expected", "Plant", "X", "planted"]
+
+
+AUDITED_KINDS: tuple[Plant, ...] = (
+    skips_running,
+    leaves_a_final_state,
+    row_overwritten,
+    leaves_dead_by_itself,
+    status_ahead_of_its_row,
+    row_without_message,
+    message_without_row,
+    dead_without_a_letter,
+    dead_with_two_letters,
+)
+"""Kinds that only an audit trail can show."""
+
+
+KINDS: tuple[Plant, ...] = (
+    lost,
+    lost_after_a_crash,
+    one_lost_one_doubled,
+    stuck,
+    stuck_unacknowledged,
+    phantom,
+    resurrected,
+    effect_missing,
+    effect_twice,
+    repeat_after_confirmed_ack,
+    repeat_after_anothers_crash,
+    repeat_under_a_valid_lease,
+    dead_too_early,
+    dead_letter_missing,
+    dead_letter_missing_after_all_attempts,
+    dead_and_done,
+    retry_too_soon,
+    retry_too_late,
+    retry_in_vain,
+    too_many_retries,
+    poison_without_end,
+    two_holders,
+    renewed_after_it_was_lost,
+    stale_write,
+    stale_effect,
+    over_the_limit,
+    progress_goes_back,
+    status_goes_back,
+    status_contradicted,
+    one_key_two_ids,
+    one_key_two_effects,
+    starts_after_cancellation,
+    starts_after_its_deadline,
+    starts_in_a_pause,
+    starts_before_its_time,
+    starts_long_after_its_time,
+    never_starts_at_its_time,
+    starved,
+    order_turned_round,
+    slow_to_recover,
+    secret_in_a_log,
+    ended_and_not_listed,
+    ended_and_read_as_running,
+    too_many_at_once,
+    too_many_in_a_second,
+    waits_too_long,
+    waits_for_ever,
+    result_of_another,
+    folded_and_forgotten,
+    occurrence_missing,
+    occurrence_twice,
+    occurrence_at_no_time,
+    denied_with_room,
+    buried_by_the_list,
+    dropped_and_listed_as_dead,
+    cancelled_and_done,
+    never_retried,
+    never_recovered,
+    starved_for_ever,
+    done_before_the_work,
+)
+"""Every other kind."""

@@ -1,0 +1,69 @@
+"""Tasks that are lost, stuck, or were never submitted."""
+
+from scenarios.judging.guarantees import Guarantee
+from tests.anomalies.planting import LATE_S, Expected, X, done
+from tests.history_drafts import Draft
+
+
+def lost(draft: Draft, at_s: float) -> Expected:
+    """Acknowledged, and never heard of again."""
+    draft.submit(at_s, X)
+    return {Guarantee.NO_LOST_TASK: (X,)}
+
+
+def lost_after_a_crash(draft: Draft, at_s: float) -> Expected:
+    """Its worker died, and nobody took it up again."""
+    draft.submit(at_s, X)
+    draft.crash(at_s + 1, X, "worker-x", 1)
+    return {Guarantee.NO_LOST_TASK: (X,)}
+
+
+def one_lost_one_doubled(draft: Draft, at_s: float) -> Expected:
+    """The counts agree, the identities do not."""
+    draft.submit(at_s, X)
+    draft.submit(at_s, "doubled")
+    draft.succeed(at_s + 1, "doubled", "worker-x")
+    draft.write("1.25 worker-x effect doubled fence=1", from_s=at_s)
+    done(draft, "doubled")
+    doubled = ("doubled",)
+    return {
+        Guarantee.NO_LOST_TASK: (X,),
+        Guarantee.EXACTLY_ONE_EFFECT: doubled,
+        Guarantee.EFFECT_AT_MOST_ONCE: doubled,
+    }
+
+
+def stuck(draft: Draft, at_s: float) -> Expected:
+    """Still there at the end, after its worker died."""
+    at_s += LATE_S
+    draft.submit(at_s, X)
+    draft.row(at_s + 0.9, X, "ACCEPTED", "RUNNING")
+    draft.crash(at_s + 1, X, "worker-x", 1)
+    draft.lists["pending"].append(X)
+    return {Guarantee.NO_STUCK_TASK: (X,)}
+
+
+def stuck_unacknowledged(draft: Draft, at_s: float) -> Expected:
+    """Accepted without an answer, and still waiting."""
+    at_s += LATE_S
+    draft.submit(at_s, X, "info")
+    draft.row(at_s + 1, X, "ACCEPTED", "RUNNING")
+    draft.lists["pending"].append(X)
+    return {Guarantee.NO_STUCK_TASK: (X,)}
+
+
+def phantom(draft: Draft, at_s: float) -> Expected:
+    """Ran, and nobody had submitted it."""
+    draft.row(at_s, X, None, "ACCEPTED")
+    draft.succeed(at_s, X, "worker-x")
+    done(draft)
+    return {Guarantee.NO_PHANTOM_TASK: (X,)}
+
+
+def resurrected(draft: Draft, at_s: float) -> Expected:
+    """The client was told no, and it ran."""
+    draft.row(at_s, X, None, "ACCEPTED")
+    draft.submit(at_s, X, "fail")
+    draft.succeed(at_s + 1, X, "worker-x")
+    done(draft)
+    return {Guarantee.NO_PHANTOM_TASK: (X,)}

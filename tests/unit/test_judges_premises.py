@@ -1,0 +1,189 @@
+"""Without the thing that a scenario is about, its run is unknown, in one sentence that says what to change; broken stays broken."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios.judging.premises import (
+    AckOfKnownTask,
+    EnoughWork,
+    KilledAfterEffect,
+    LockTakenOver,
+    Premise,
+    TaskTakenOver,
+    WorkDuring,
+    stated_premises,
+    unmet_premises,
+)
+from scenarios.judging.verdict import Ruling
+from scenarios.lookup import find_scenario, scenario_names
+from scenarios.record.history import NS_PER_S, History
+from scenarios.record.run_facts import FaultRecord, RunFacts, WorkFigures
+from scenarios.stored.judge import judge_run
+from scenarios.stored.rundir import RunDirectory
+from tests.histories import history, json_lines
+
+CAUGHT = """
+    0.1  client    submit.invoke  a
+    0.2  client    submit.ok      a
+    1.0  worker-1  attempt.start  a  attempt=1
+"""
+TAKEN_OVER = "4.5  worker-2  attempt.start  a  attempt=2"
+DONE = "9.0  lab  final  done=a"
+
+
+def strike(fault: str, **more: Any) -> FaultRecord:
+    instants = dict.fromkeys(("begun_ns", "bit_ns"), 2 * NS_PER_S) | dict.fromkeys(
+        ("ended_ns", "healed_ns"), 5 * NS_PER_S
+    )
+    return FaultRecord(fault=fault, target="worker-1", when="", **instants, **more)
+
+
+def facts(*strikes: FaultRecord, **more: Any) -> RunFacts:
+    return RunFacts(
+        scenario="s",
+        system="acme",
+        environment="e",
+        seed=1,
+        repeat="",
+        strikes=list(strikes),
+        faults_may_miss=True,
+        **more,
+    )
+
+
+def unmet(premise: Premise, run: RunFacts, seen: History) -> list[str]:
+    """As the judge of a stored run asks it: by what run.json holds of it."""
+    run.premises = stated_premises([premise])
+    return unmet_premises(seen, run)
+
+
+PAUSED = strike("process_paused")
+KILLED = strike("process_killed")
+SWALLOWED = strike("ack_swallowed")
+
+
+@pytest.mark.parametrize(
+    ("premise", "run", "met", "missed", "sentence"),
+    [
+        (
+            TaskTakenOver(),
+            facts(PAUSED),
+            f"{CAUGHT}\n{TAKEN_OVER}",
+            CAUGHT,
+            "no attempt took over the task of worker-1 during its pause: acme states no lease; "
+            "state one (Pace.lease_s), so that the pause outlasts it",
+        ),
+        (
+            TaskTakenOver(),
+            facts(PAUSED, pace={"lease_s": 2.0}),
+            f"{CAUGHT}\n{TAKEN_OVER}",
+            f"{CAUGHT}\n5.1 worker-1 attempt.fail a attempt=1 error=transient\n5.2 worker-2 attempt.start a attempt=2",
+            "no attempt took over the task of worker-1 during its pause: "
+            "state a lease (Pace.lease_s, now 2 s) that is as long as the system's own",
+        ),
+        (
+            LockTakenOver(),
+            facts(PAUSED, pace={"lock_s": 2.0}),
+            "1.0 worker-1 lease.acquired resource=lock:sweep ttl_s=2\n4.5 worker-2 lease.acquired resource=lock:sweep ttl_s=2",
+            "1.0 worker-1 lease.acquired resource=lock:sweep ttl_s=2\n4.5 worker-1 lease.released resource=lock:sweep",
+            "no lock that worker-1 held was acquired again after its pause: "
+            "state a duration (Pace.lock_s, now 2 s) that is as long as the lock's own, and report its leases",
+        ),
+        (
+            KilledAfterEffect(),
+            facts(KILLED),
+            f"{CAUGHT}\n1.5 worker-1 effect a attempt=1",
+            f"{CAUGHT}\n1.5 worker-1 effect a attempt=1\n1.6 worker-1 attempt.ok a attempt=1",
+            "no task had its effect and no recorded end when worker-1 was killed: "
+            "let each handler run its task through tasklab_probe.run_task",
+        ),
+        (
+            AckOfKnownTask(),
+            facts(SWALLOWED),
+            f"{CAUGHT}\n2.0 broker ack.info a attempt=1",
+            CAUGHT,
+            "the acknowledgement that worker-1 lost was that of no known task, and no task ran again: "
+            "put the task's name or its id into the message",
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Premise) else "",
+)
+def test_a_premise_is_met_by_what_it_names_and_by_nothing_less(
+    premise: Premise, run: RunFacts, met: str, missed: str, sentence: str
+) -> None:
+    assert unmet(premise, run, history(met)) == []
+    assert unmet(premise, run, history(missed)) == [sentence]
+
+
+def test_a_fault_during_which_nothing_was_tried_struck_nothing() -> None:
+    idle, busy = strike("service_killed", answered=1, attempts=1), strike("service_killed", answered=2, attempts=1)
+    premise = WorkDuring("service_killed", at_least=3)
+
+    assert unmet(premise, facts(busy), history(CAUGHT)) == []
+    assert unmet(premise, facts(idle), history(CAUGHT)) == [
+        "2 submissions were answered and attempts begun while service_killed was on, and at least 3 are needed: "
+        "submit more tasks a second, or let the fault last longer"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("work", "why"),
+    [
+        (None, ""),
+        (WorkFigures(submitted=40, acknowledged=4, ended=1), ""),
+        (WorkFigures(submitted=3, acknowledged=1, ended=1), ""),
+        (WorkFigures(submitted=0, acknowledged=0, ended=0), "no task was submitted after the warm-up"),
+        (
+            WorkFigures(submitted=40, acknowledged=3, ended=3),
+            "3 of 40 tasks submitted after the warm-up were acknowledged",
+        ),
+        (WorkFigures(submitted=40, acknowledged=40, ended=0), "none of the 40 acknowledged tasks ended"),
+    ],
+)
+def test_a_tenth_of_the_tasks_is_acknowledged_and_one_of_these_ends(work: WorkFigures | None, why: str) -> None:
+    sentences = unmet(EnoughWork(), facts(work=work), history(CAUGHT))
+
+    assert [why in sentence for sentence in sentences] == [True] * bool(why)
+
+
+def test_a_premise_of_another_version_is_named_and_not_passed_over() -> None:
+    run = facts(premises=[{"premise": "TwoMoons"}, {"premise": "WorkDuring", "moons": 2}])
+
+    assert unmet_premises(history(CAUGHT), run) == [
+        "run.json states a premise that is unknown here: TwoMoons; judge the run with the version that made it",
+        "run.json states a premise that is unknown here: WorkDuring; judge the run with the version that made it",
+    ]
+
+
+@pytest.mark.parametrize("name", scenario_names())
+def test_every_scenario_of_the_catalogue_states_a_premise(name: str) -> None:
+    assert find_scenario(name).premises
+
+
+@pytest.mark.parametrize(
+    ("end", "rulings"),
+    [
+        ("9.0  lab  final  done=a", {Ruling.UNKNOWN}),
+        ("9.0  lab  final  done=", {Ruling.BROKEN, Ruling.UNKNOWN}),
+    ],
+    ids=["nothing is held", "what is broken is broken"],
+)
+def test_a_run_that_does_not_meet_its_premise_holds_nothing(tmp_path: Path, end: str, rulings: set[Ruling]) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    directory.create()
+    ended = "1.1 outside effect a attempt=1\n1.2 worker-1 attempt.ok a attempt=1"
+    (directory.path / "history.all.jsonl").write_bytes(json_lines(CAUGHT, ended * (Ruling.BROKEN not in rulings), end))
+    run = facts(
+        claims=["no_lost_task", "exactly_one_effect"], premises=stated_premises([TaskTakenOver()]), finished=True
+    )
+    directory.write_facts(run)
+
+    judgement = judge_run(directory)
+
+    assert {verdict.ruling for verdict in judgement.verdicts} == rulings
+    assert judgement.problems == (
+        "no attempt took over the task of a process during its pause: acme states no lease; "
+        "state one (Pace.lease_s), so that the pause outlasts it",
+    )

@@ -1,0 +1,74 @@
+"""What was submitted under one key, what ended, and what a reader is told of it."""
+
+# ruff: noqa: E501, N817 -- a case is a line, and reads as one
+
+import pytest
+
+from scenarios.judging.guarantees import Guarantee as G
+from scenarios.record.history import Event
+from tests.unit.rule_cases import DONE, OTHER, RAN, SUBMITTED, fault, final, verdict
+
+FOLDED = (
+    "0 c submit.invoke A key=k",
+    "0 c submit.ok A id=1",
+    "1 w attempt.start A",
+    "2 c submit.invoke B key=k",
+    "2.1 c submit.ok B id=1",
+    "3 w attempt.ok A",
+)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "expected", "lines", "policy"),
+    [
+        pytest.param(G.COALESCED_SUBMISSION_RUNS, ("B",), FOLDED, {"coalesce": True}, id="nothing started after it"),
+        pytest.param(G.COALESCED_SUBMISSION_RUNS, "held", [*FOLDED, "4 w attempt.start A", "5 w attempt.ok A"], {"coalesce": True}, id="it began again"),
+        pytest.param(G.COALESCED_SUBMISSION_RUNS, "unknown", FOLDED, {}, id="not stated"),
+        pytest.param(G.IDEMPOTENT_SUBMISSION, "held", [*FOLDED[:3], "2 c submit.invoke B key=k", "2.1 c submit.ok B id=2", "3 w effect A", "4 w effect B"], {"coalesce": True}, id="another id after the start is another submission"),
+        pytest.param(G.IDEMPOTENT_SUBMISSION, ("A", "B"), [*FOLDED[:2], "0.5 c submit.invoke B key=k", "2.1 c submit.ok B id=2", *FOLDED[2:3]], {"coalesce": True}, id="another id before the start is not"),
+        pytest.param(G.IDEMPOTENT_SUBMISSION, ("A", "B"), [*FOLDED[:3], "2 c submit.invoke B key=k", "2.1 c submit.ok B id=2"], {}, id="without coalesce it never is"),
+        pytest.param(G.IDEMPOTENT_SUBMISSION, ("A", "B"), [*FOLDED[:2], "10 c submit.invoke B key=k", "10 c submit.ok B id=2"], {"key_window_s": 10}, id="the key is still kept"),
+        pytest.param(G.IDEMPOTENT_SUBMISSION, "held", [*FOLDED[:2], "10.1 c submit.invoke B key=k", "10.1 c submit.ok B id=2"], {"key_window_s": 10}, id="the key was forgotten"),
+    ],
+)  # fmt: skip
+def test_submissions_of_one_key(guarantee: G, expected: object, lines: list[str], policy: dict[str, object]) -> None:
+    assert verdict(guarantee, [*lines, *OTHER, final(done=["A", "K"])], **policy) == expected
+
+
+@pytest.mark.parametrize(
+    ("expected", "lines", "policy"),
+    [
+        pytest.param("held", [*RAN, DONE], {}, id="listed"),
+        pytest.param(("A",), [*RAN, final()], {}, id="not listed"),
+        pytest.param("held", [*RAN, final(done=None)], {}, id="a list that is null is no word"),
+        pytest.param("held", [*RAN, "30 c status A state=RUNNING", DONE], {}, id="read within the budget"),
+        pytest.param(("A",), [*RAN, "32 c status A state=RUNNING", DONE], {}, id="read after the budget"),
+        pytest.param("held", [*RAN, "32 c status A state=RUNNING", "33 c status A state=SUCCEEDED", DONE], {}, id="the last read counts"),
+        pytest.param("held", [*RAN, "32 c status A state=RUNNING", DONE], {"result_ttl_s": 30}, id="its result was kept no longer"),
+        pytest.param("held", [*RAN, *fault(3, 20), "32 c status A state=RUNNING", DONE], {"budget_s": 15}, id="a fault excuses it"),
+        pytest.param(("A",), [*RAN, *fault(3, 20), "36 c status A state=RUNNING", DONE], {"budget_s": 15}, id="a fault, and the budget after it"),
+    ],
+)  # fmt: skip
+def test_what_ended_is_reported(expected: object, lines: list[str | Event], policy: dict[str, object]) -> None:
+    assert verdict(G.OUTCOME_REPORTED, lines, **policy) == expected
+
+
+def test_a_result_that_is_read_is_the_one_that_was_returned() -> None:
+    ran = [*RAN[:-1], "1.1 w1 attempt.ok A attempt=1 result=abc"]
+
+    assert verdict(G.RESULT_TRUTHFUL, [*ran, "2 c status A state=SUCCEEDED result=abc", DONE]) == "held"
+    assert verdict(G.RESULT_TRUTHFUL, [*ran, "2 c status A state=SUCCEEDED result=xyz", DONE]) == ("A",)
+    assert verdict(G.RESULT_TRUTHFUL, [*RAN, "2 c status A state=SUCCEEDED result=xyz", DONE]) == "held"
+
+
+def test_the_labs_own_words_are_no_leak() -> None:
+    found = [f"5 lab secret.{what} {'-' if what == 'sought' else 'A'} target={{}}" for what in ("sought", "found")]
+
+    assert verdict(G.NOTHING_LEAKED, [*RAN, *(line.format("history.lab.jsonl") for line in found), DONE]) == "held"
+    assert verdict(G.NOTHING_LEAKED, [*RAN, *(line.format("worker.log") for line in found), DONE]) == ("A",)
+
+
+def test_an_account_that_contradicts_itself_proves_nothing() -> None:
+    lines = [*SUBMITTED, *OTHER, final(done=["A", "K"], pending=["A"])]
+
+    assert verdict(G.EXACTLY_ONE_EFFECT, lines) == "unknown"
