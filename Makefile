@@ -9,12 +9,15 @@ INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint co
 PYTEST = $(BIN)/pytest
 
 # One target a kind of test: tests/README.md says what each is.
-KINDS = test-unit test-stateful test-simulation test-conformance test-services test-end-to-end test-negative test-plugin test-packaging test-browser test-architecture
+KINDS = test-unit test-stateful test-simulation test-conformance test-services test-end-to-end test-negative test-plugin test-packaging test-browser test-architecture test-third-party
 
 # The tests to run while working: no services, no test marked slow, a tenth of the drawn examples.
 QUICK = tests/unit tests/architecture tests/simulation/test_scheduler.py
 
-.PHONY: demo test test-quick services lint format $(KINDS) clean
+# How many workers of a healthy third-party system `make test-kills` kills: half a minute each.
+KILLS = 20
+
+.PHONY: demo test test-quick test-kills services lint format $(KINDS) clean
 
 demo: $(VENV)/installed
 	$(BIN)/tasklab demo
@@ -27,6 +30,9 @@ test: $(VENV)/installed-dev
 
 test-quick: $(VENV)/installed-dev
 	TASKLAB_EXAMPLES_FACTOR=0.1 $(PYTEST) --quiet -m "not services and not browser and not slow" $(QUICK)
+
+test-kills: $(VENV)/installed-dev
+	TASKLAB_KILLS=$(KILLS) $(PYTEST) tests/third_party
 
 services: $(VENV)/installed
 	.ci/services $(BIN)

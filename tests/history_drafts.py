@@ -123,10 +123,10 @@ class Draft:
         self.add(at_s + 0.3, worker, "crash")
         self.add(at_s + 0.5, worker, "restart")
 
-    def fault(self, begun_s: float, healed_s: float, target: str = "broker") -> None:
+    def fault(self, begun_s: float, healed_s: float, target: str = "broker", *, fault: str = "service_killed") -> None:
         """A fault that bit and healed."""
         for at_s, stage in ((begun_s, "begin"), (begun_s + 0.05, "bit"), (healed_s - 0.1, "end"), (healed_s, "healed")):
-            self.add(at_s, "lab", f"fault.{stage}", fault="service_killed", target=target)
+            self.add(at_s, "lab", f"fault.{stage}", fault=fault, target=target)
 
 
 def run_once(draft: Draft, at_s: float, task: str) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.history_drafts import WINDOWS, Draft
 from tests.history_parts import PARTS
 
-TROUBLES = ("transient", "crash", "lost_ack", "lease", "fault")
+TROUBLES = ("transient", "crash", "killed", "paused", "lost_ack", "lease", "fault")
 
 
 ENDED_WELL = ("lost_ack", "fault")
@@ -164,6 +164,8 @@ class _Runner:
     def trouble(self, kind: str) -> None:
         """One attempt that is followed by another, and why."""
         draft, at_s = self.draft, self.at_s
+        if self.draft.leased and kind in ("killed", "paused"):
+            kind = "lease"  # where the task is leased, nobody takes it before its lease has run out
         self._take(release=kind in ("transient", "lost_ack", "fault"), always=kind == "lease")
         match kind:
             case "transient":
@@ -173,6 +175,17 @@ class _Runner:
             case "crash":
                 draft.crash(at_s, self.task, self.worker, self.name)
                 self._move(at_s + 5.9, "RETRYING")
+                self.at_s += 6
+            case "killed":  # its broker delivers again as soon as the connection is gone, long before the restart
+                draft.crash(at_s, self.task, self.worker, self.name)
+                self._move(at_s + 0.31, "RETRYING")
+                self.at_s += 0.35
+            case "paused":  # it stands still until its broker, which tells nothing of leases, gives the task to another
+                draft.start(at_s, self.task, self.worker, self.name)
+                draft.fault(at_s + 0.05, at_s + 6.9, self.worker, fault="process_paused")
+                self._move(at_s + 5.9, "RETRYING")
+                draft.add(at_s + 7, self.worker, "effect.rejected", task=self.task, fence=self.number)
+                draft.add(at_s + 7.1, self.worker, "attempt.fail", task=self.task, attempt=self.name, error="transient")
                 self.at_s += 6
             case "lease":
                 draft.start(at_s, self.task, self.worker, self.name)

@@ -1,8 +1,6 @@
 """Two engines, one meaning: a prefiltered history gets the judgement that the whole one gets, to the last figure."""
 
 import tempfile
-from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,22 +15,10 @@ from scenarios.stored.reading import read_files
 from tests.anomalies import AUDITED_KINDS, KINDS, planted
 from tests.examples import examples
 from tests.history_drafts import Draft
+from tests.history_files import write_by_actor
 from tests.history_strategies import Life, legal_drafts, live
 
 KIND = st.sampled_from([None, *KINDS])
-
-
-def write_by_actor(events: Sequence[Event], directory: Path) -> list[Path]:
-    """One file an actor, as a run leaves them."""
-    by_actor: dict[str, list[bytes]] = defaultdict(list)
-    for event in events:
-        by_actor[event.actor].append(msgspec.json.encode(event) + b"\n")
-    files = []
-    for actor, lines in by_actor.items():
-        file = directory / f"history.{actor}.jsonl"
-        file.write_bytes(b"".join(lines))
-        files.append(file)
-    return sorted(files)
 
 
 @examples(100)
