@@ -202,4 +202,7 @@ FAULTS: Mapping[str, type[Fault]] = {
     fault.name: fault
     for fault in (KillProcess, PauseProcess, KillService, FailOverRedis, SwallowAck, WithholdConfirm, DegradeNetwork)
 }
-"""Every fault by its name. To add one: a class here, an injector in chaos/injectors/, its twin in chaos/simulation/injectors/."""
+"""Every fault by its name. To add one: a class here, an injector in chaos/injectors/, its twin in chaos/simulation/injectors/.
+
+Random worlds use it once `_KINDS` in scenarios/simulated/worlds/swarm.py has a function that draws it.
+"""
