@@ -9,7 +9,8 @@ REACHED = "the one reached"
 """As a process name: the process that tripped the trigger, known only when it happens."""
 
 Excuse = Literal["crash", "pause", "disturbance"]
-"""Which repeats a fault explains: those of attempts whose process it ended, stopped, or cut off from broker, network or database."""
+"""Which repeats a fault explains: those of attempts whose process it killed (`crash`) or stopped (`pause`); or those of any attempt, since
+it disturbed broker, network or database (`disturbance`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Fault:
     `name` is its name in histories (`fault.begin` and the rest), tokens, and `tasklab list faults`. `waits_for_traffic`: it is armed
     first, and bites when the traffic that it waits for comes. `ends_process`: its target is dead from the bite until it is lifted.
     `needs_link`: the lab has to stand between its process and the services. `loses_ack`: the messages in its evidence are those whose
-    acknowledgement was lost. `excuses`: which repeats it explains.
+    acknowledgement was lost. `excuses`: which repeats it explains; `fault.begin` carries it to the judges.
     """
 
     name: ClassVar[str]
@@ -201,4 +202,7 @@ FAULTS: Mapping[str, type[Fault]] = {
     fault.name: fault
     for fault in (KillProcess, PauseProcess, KillService, FailOverRedis, SwallowAck, WithholdConfirm, DegradeNetwork)
 }
-"""Every fault by its name. To add one: a class here, an injector in chaos/injectors/, its twin in chaos/simulation/injectors/."""
+"""Every fault by its name. To add one: a class here, an injector in chaos/injectors/, its twin in chaos/simulation/injectors/.
+
+Random worlds use it once `_KINDS` in scenarios/simulated/worlds/swarm.py has a function that draws it.
+"""

@@ -74,6 +74,10 @@ class Task:
     failure_class: str | None = None
     failure_message: str | None = None
 
+    def has_used_up(self, attempts_max: int) -> bool:
+        """Whether it gets no further attempt: those against the budget have reached `attempts_max`."""
+        return self.attempts_spent >= attempts_max
+
 
 @dataclass(slots=True)
 class Claim:

@@ -18,8 +18,8 @@ from chaos.simulation.kernel.clock import EPOCH_NS, NeverStops, SimulatedClock, 
 from chaos.simulation.kernel.entropy import SimulatedEntropy
 from chaos.simulation.kernel.scheduler import Fiber, Life, Scheduler, Waiters
 from chaos.simulation.kernel.trace import Trace
+from chaos.simulation.network.call_faults import CallFault, CutAtCall
 from chaos.simulation.network.delays import Delays
-from chaos.simulation.network.failpoints import CallFault, Cut
 from chaos.simulation.network.network import Apply, Line, LineCut, Network, Service
 
 T = TypeVar("T")
@@ -197,7 +197,7 @@ class World:
         fiber = scheduler.check_alive()
         fiber.calls += 1
         call_fault = self.network.call_faults.get(fiber.name, _NONE).get(fiber.calls)
-        cut = call_fault.side if isinstance(call_fault, Cut) else ""
+        cut = call_fault.side if isinstance(call_fault, CutAtCall) else ""
         if call_fault is not None and cut:
             self.network.apply(fiber, process.name, what, call_fault)
         scheduler.rest(self.network.delays.leg_ns(fiber, 0))

@@ -181,7 +181,7 @@ class Rescuer:
         if task.cancel_requested:
             return settlement.end_held(connection, _CANCEL_ABANDONED, task, actor=name)
         record = settlement.failure_record("LeaseExpired", "the attempt fell silent")
-        if task.attempts_spent >= self.options.attempts_max:
+        if task.has_used_up(self.options.attempts_max):
             ended = settlement.end_held(connection, _BURY_ABANDONED, task, actor=name, **record)
             if ended:
                 dead_letter.write(connection, task, "poison", dead_queue=self.topology.dead_queue)

@@ -86,7 +86,7 @@ def settle_failure(
     if failure.kind == "permanent":
         if end_held(connection, _FAIL, task, actor=actor, **record):
             return Settled.FAILED
-    elif task.attempts_spent >= attempts_max:
+    elif task.has_used_up(attempts_max):
         if end_held(connection, _BURY, task, actor=actor, **record):
             dead_letter.write(connection, task, "exhausted", dead_queue=dead_queue)
             return Settled.DEAD

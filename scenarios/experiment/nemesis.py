@@ -218,7 +218,7 @@ class Nemesis:
 
     def _begun(self, state: StrikeState, asked_ns: int) -> None:
         state.begun_ns = self._stage.now_ns()
-        self._record("fault.begin", state, asked_ns)
+        self._record("fault.begin", state, asked_ns, excuses=state.fault.excuses)
 
     def _bitten(self, state: StrikeState, asked_ns: int) -> None:
         state.bite_asked_ns = asked_ns
@@ -232,9 +232,9 @@ class Nemesis:
         self.news.notify()
         self._stage.say(f"{state.fault.name} on {state.target}: {state.evidence.words}")
 
-    def _record(self, event: str, state: StrikeState, asked_ns: int, detail: str | None = None) -> None:
+    def _record(self, event: str, state: StrikeState, asked_ns: int, **fields: str) -> None:
         names = {"fault": state.fault.name, "target": state.target}
-        self._lab.record(event, actor="lab", **names, asked_ns=asked_ns, detail=detail)
+        self._lab.record(event, actor="lab", **names, asked_ns=asked_ns, **fields)
 
 
 class _StrikeWatch:

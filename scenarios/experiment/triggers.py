@@ -1,6 +1,7 @@
 """When a strike strikes: each trigger is one frozen class that waits for its moment, has words for it, and scales with the load.
 
-To add a trigger: a class here, and its name in TRIGGERS.
+To add a trigger: a class here, its name in TRIGGERS, and an import in scenario.py, where scenarios find it. Random worlds use it once
+`_KINDS` in scenarios/simulated/worlds/swarm.py has a function that draws it.
 """
 
 from collections.abc import Callable, Mapping

@@ -55,7 +55,9 @@ _STANDS_STILL = re.compile(r"paus|froz|freez|suspend|sigstop|stopped")
 
 
 def cuts_worker_off(span: FaultSpan) -> bool:
-    """Whether this fault is one on broker, network or database, by the words of its name and its target."""
+    """Whether this fault is one on broker, network or database: as its event states, else by the words of its name and its target."""
+    if span.excuses is not None:
+        return span.excuses == "disturbance"
     return _BETWEEN_WORKER_AND_TASK.search(_words(span)) is not None
 
 
@@ -151,7 +153,14 @@ def stood_still(history: History, actor: str, from_ns: int, until_ns: int) -> bo
 
 def pauses_of_process(history: History, actor: str) -> list[FaultSpan]:
     """The faults that made this process stand still."""
-    return [span for span in history.faults if span.target == actor and _STANDS_STILL.search(span.fault.lower())]
+    return [span for span in history.faults if span.target == actor and _stops_process(span)]
+
+
+def _stops_process(span: FaultSpan) -> bool:
+    """Whether this fault makes a process stand still: as its event states, else by the words of its name."""
+    if span.excuses is not None:
+        return span.excuses == "pause"
+    return _STANDS_STILL.search(span.fault.lower()) is not None
 
 
 def crashed_between(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:

@@ -18,7 +18,7 @@ from chaos.hosting.warden_client import ChildProcess, WardenClient
 from scenarios.errors import PluginLost
 from scenarios.plugin import launch
 from scenarios.plugin.log import ProcessLog
-from scenarios.plugin.protocol import ANSWER_BYTES_MAX, DEADLINES_S, Answer, Request
+from scenarios.plugin.protocol import ANSWER_BYTES_MAX, DEADLINES_S, PluginAnswer, PluginRequest
 
 START_TIMEOUT_S = 10.0
 KILL_TIMEOUT_S = 5.0
@@ -30,7 +30,7 @@ SOCKET_NAME = "client.socket"
 LOG_NAME = "client-process.log"
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
-_decode = msgspec.json.Decoder(Answer).decode
+_decode = msgspec.json.Decoder(PluginAnswer).decode
 
 
 class ClientProcess:
@@ -46,7 +46,7 @@ class ClientProcess:
         self._deadlines_s = deadlines_s
         self._lock = threading.Lock()
         self._last_id = 0
-        self._open: dict[int, tuple[Request, Future[Answer]]] = {}
+        self._open: dict[int, tuple[PluginRequest, Future[PluginAnswer]]] = {}
         self._lost: str | None = None
         self._requests: SimpleQueue[bytes | None] = SimpleQueue()
         self._warden = WardenClient(Path(tempfile.mkdtemp(prefix="tasklab-")).resolve())
@@ -59,7 +59,7 @@ class ClientProcess:
         for work in (self._send, self._receive, self._await_end):
             threading.Thread(target=work, name="client process", daemon=True).start()
 
-    def ask(self, request: Request) -> msgspec.Raw:
+    def ask(self, request: PluginRequest) -> msgspec.Raw:
         """The content of the answer, as JSON.
 
         Raises:
@@ -67,7 +67,7 @@ class ClientProcess:
             PluginLost: the process is gone; `definite` where the request was not sent.
         """
         name = name_of(request)
-        answer: Future[Answer] = Future()
+        answer: Future[PluginAnswer] = Future()
         with self._lock:
             if self._lost is not None:
                 raise PluginLost(self._lost, definite=True)
@@ -177,7 +177,7 @@ class Unanswered(Exception):
         self.message = message
 
 
-def name_of(request: Request) -> str:
+def name_of(request: PluginRequest) -> str:
     """The name of a request in the protocol."""
     return str(type(request).__struct_config__.tag)
 

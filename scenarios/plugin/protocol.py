@@ -32,78 +32,78 @@ DEADLINES_S: Mapping[str, float] = MappingProxyType(
 """Seconds that a client process has for each request, counted from when the lab sends it."""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
+class PluginRequest(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
     """A line from the lab. `id` is unique in the process; its answer carries the same."""
 
     id: int = 0
 
 
-class Describe(Request, frozen=True, kw_only=True, tag="describe"):
+class Describe(PluginRequest, frozen=True, kw_only=True, tag="describe"):
     """The first request: the version of the protocol that the lab speaks, and the question what the system states of itself."""
 
     protocol: int = VERSION
     answer_bytes_max: int = ANSWER_BYTES_MAX
 
 
-class Processes(Request, frozen=True, kw_only=True, tag="processes"):
+class Processes(PluginRequest, frozen=True, kw_only=True, tag="processes"):
     """Which processes to start; `environment` holds the variables of the lab for those that run handlers."""
 
     services: Mapping[str, Any]
     environment: Mapping[str, str]
 
 
-class EmbeddedProcesses(Request, frozen=True, kw_only=True, tag="embedded_processes"):
+class EmbeddedProcesses(PluginRequest, frozen=True, kw_only=True, tag="embedded_processes"):
     """As `Processes`, without any server."""
 
     services: Mapping[str, Any]
     environment: Mapping[str, str]
 
 
-class ApiUrl(Request, frozen=True, kw_only=True, tag="api_url"):
+class ApiUrl(PluginRequest, frozen=True, kw_only=True, tag="api_url"):
     """Where the system takes submissions over HTTP."""
 
     services: Mapping[str, Any]
 
 
-class OpenClient(Request, frozen=True, kw_only=True, tag="client.open"):
+class OpenClient(PluginRequest, frozen=True, kw_only=True, tag="client.open"):
     """Make a client, under a name that the lab has chosen."""
 
     client: str
     services: Mapping[str, Any]
 
 
-class CloseClient(Request, frozen=True, kw_only=True, tag="client.close"):
+class CloseClient(PluginRequest, frozen=True, kw_only=True, tag="client.close"):
     """The client is used no more."""
 
     client: str
 
 
-class Invoke(Request, frozen=True, kw_only=True, tag="invoke"):
+class Invoke(PluginRequest, frozen=True, kw_only=True, tag="invoke"):
     """One operation of a client; the next one of the same client comes after its answer."""
 
     client: str
     operation: Mapping[str, Any]
 
 
-class ReadAccount(Request, frozen=True, kw_only=True, tag="account"):
+class ReadAccount(PluginRequest, frozen=True, kw_only=True, tag="account"):
     """Every task by its present state."""
 
     services: Mapping[str, Any]
 
 
-class ReadTrail(Request, frozen=True, kw_only=True, tag="trail"):
+class ReadTrail(PluginRequest, frozen=True, kw_only=True, tag="trail"):
     """The audit trail."""
 
     services: Mapping[str, Any]
 
 
-class Dump(Request, frozen=True, kw_only=True, tag="dump"):
+class Dump(PluginRequest, frozen=True, kw_only=True, tag="dump"):
     """Where each task that has not ended is now."""
 
     services: Mapping[str, Any]
 
 
-class FindScenario(Request, frozen=True, kw_only=True, tag="scenario"):
+class FindScenario(PluginRequest, frozen=True, kw_only=True, tag="scenario"):
     """A scenario of the user's own, by `package.module:attribute`."""
 
     name: str
@@ -112,19 +112,19 @@ class FindScenario(Request, frozen=True, kw_only=True, tag="scenario"):
 ErrorKind = Literal["raised", "exited", "wrong_type", "too_large", "unsupported", "not_found"]
 
 
-class Failure(msgspec.Struct, frozen=True):
+class PluginFailure(msgspec.Struct, frozen=True):
     """Why there is no answer. `kind`: the class of the error; `message`: one sentence or less, for a person."""
 
     kind: ErrorKind
     message: str
 
 
-class Answer(msgspec.Struct, frozen=True):
+class PluginAnswer(msgspec.Struct, frozen=True):
     """A line from the client process: `ok` or `error`, to the request of that `id`."""
 
     id: int
     ok: msgspec.Raw = msgspec.Raw(b"{}")
-    error: Failure | None = None
+    error: PluginFailure | None = None
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from chaos.faults import FAULTS
 from scenarios.errors import WrongUsage
 from scenarios.experiment import scenario as words
 from scenarios.experiment.scenario import Scenario
+from scenarios.experiment.triggers import TRIGGERS
 from scenarios.plugin.process import ClientProcess, Unanswered
 from scenarios.plugin.protocol import DEADLINES_S, FindScenario, StatedScenario
 from scenarios.plugin.statements import known_promises
@@ -46,6 +47,7 @@ def remote_scenario(argv: Sequence[str], name: str, *, directory: Path) -> Scena
 _WORDS: Mapping[str, type[Any]] = MappingProxyType(
     {
         **{name: kind for name, kind in vars(words).items() if isinstance(kind, type) and is_dataclass(kind)},
+        **TRIGGERS,
         **{kind.__name__: kind for kind in FAULTS.values()},
     }
 )

@@ -18,8 +18,8 @@ from scenarios.contract.system import Account, Client, Handlers, Operation, Outc
 from scenarios.errors import PluginFailed, PluginLost, WrongUsage
 from scenarios.plugin import protocol
 from scenarios.plugin.process import LOG_NAME, ClientProcess, Unanswered, name_of
-from scenarios.plugin.protocol import Request, operation_fields, services_fields
-from scenarios.plugin.statements import Statement, checked, checked_processes
+from scenarios.plugin.protocol import PluginRequest, operation_fields, services_fields
+from scenarios.plugin.statements import SystemStatement, checked, checked_processes
 from scenarios.record.events import Event, MalformedEvent, event_from
 from scenarios.stored.rundir import LOGS
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 class ClientProcesses:
     """The client process of the present run. Thread-safe. `start` makes a new one, with what it states of its system."""
 
-    def __init__(self, start: Callable[[], tuple[ClientProcess, Statement]]) -> None:
+    def __init__(self, start: Callable[[], tuple[ClientProcess, SystemStatement]]) -> None:
         self._start = start
         self._lock = threading.Lock()
         self._present, self.statement = start()
@@ -64,7 +64,7 @@ class ClientProcesses:
 class RemoteSystem:
     """A task system whose plug-in is in a client process; optional powers are added by `remote_system`."""
 
-    def __init__(self, processes: ClientProcesses, statement: Statement) -> None:
+    def __init__(self, processes: ClientProcesses, statement: SystemStatement) -> None:
         self.name = statement.name
         self.claims = statement.claims
         self.needs = statement.needs
@@ -94,7 +94,7 @@ class RemoteSystem:
         """End the client process, so that nothing waits for it any more."""
         self._processes.close()
 
-    def ask(self, process: ClientProcess, request: Request, expected: type[T], what: str = "") -> T:
+    def ask(self, process: ClientProcess, request: PluginRequest, expected: type[T], what: str = "") -> T:
         """The answer of a process, of the type that the protocol says.
 
         Raises:
@@ -109,7 +109,7 @@ class RemoteSystem:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise PluginFailed(self.name, what, f"the answer is none: {error}") from error
 
-    def _specs(self, request: Request, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
+    def _specs(self, request: PluginRequest, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
         process = self._processes.of(services)
         if (run := handlers.environment.get("TASKLAB_RUN")) is not None:
             process.log.move_to(Path(run) / LOGS / LOG_NAME)
@@ -219,7 +219,9 @@ def remote_system(
     return _class_with(statement.powers, statement.summary)(processes, statement)
 
 
-def _started(argv: Sequence[str], directory: Path, deadlines_s: Mapping[str, float]) -> tuple[ClientProcess, Statement]:
+def _started(
+    argv: Sequence[str], directory: Path, deadlines_s: Mapping[str, float]
+) -> tuple[ClientProcess, SystemStatement]:
     process = ClientProcess(argv, directory=directory, deadlines_s=deadlines_s)
     try:
         return process, checked(_description(process, argv[-1]))

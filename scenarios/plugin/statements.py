@@ -28,7 +28,7 @@ SIGNALS = frozenset(one.name for one in signal.Signals)
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class SystemStatement:
     """What a system states of itself, checked. None: it has no such statement."""
 
     name: str
@@ -43,7 +43,7 @@ class Statement:
     versions: Mapping[str, str]
 
 
-def checked(described: Description) -> Statement:
+def checked(described: Description) -> SystemStatement:
     """The statement of a system.
 
     Raises:
@@ -57,7 +57,7 @@ def checked(described: Description) -> Statement:
             f"the name {name[:80]!r}",
             "a name has 1 to 64 letters, digits, '_', '.' and '-', the first no sign",
         )
-    return Statement(
+    return SystemStatement(
         name=name,
         summary=described.summary,
         claims=_promises(described.claims),

@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -124,6 +124,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     percent: float | None = None
     fault: str | None = None
     target: str | None = None
+    excuses: Literal["crash", "pause", "disturbance"] | None = None  # of a fault: which repeats it explains
     healed: bool | None = None
     caught_up: bool | None = None
     done: tuple[str, ...] | None = None

@@ -312,7 +312,8 @@ class History:
         if event.event == "fault.begin":
             assert fault is not None
             assert target is not None
-            self.faults.append(FaultSpan(fault, target, earliest_ns(event), surely_from_ns=event.t_ns))
+            began = FaultSpan(fault, target, earliest_ns(event), surely_from_ns=event.t_ns, excuses=event.excuses)
+            self.faults.append(began)
             return
         for span in self.faults:
             if span.fault == fault and span.target == target and span.healed_ns == FOREVER_NS:

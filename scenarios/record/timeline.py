@@ -122,7 +122,8 @@ class FaultSpan:
     """One fault from the earliest moment at which it can have begun until its target was seen healthy (never: `FOREVER_NS`).
 
     `ended_ns`: when it was lifted. `bit_ns`: the earliest moment at which it can have taken effect, where it was seen to.
-    `surely_from_ns` and `surely_until_ns` bound the time in which it was on beyond doubt.
+    `surely_from_ns` and `surely_until_ns` bound the time in which it was on beyond doubt. `excuses`: which repeats it explains
+    (`crash`, `pause` or `disturbance`), where the history states it.
     """
 
     fault: str
@@ -134,6 +135,7 @@ class FaultSpan:
     is_exact: bool = False  # the messages that it hit are known, and it explains nothing of any other
     surely_from_ns: int = 0
     surely_until_ns: int = FOREVER_NS
+    excuses: str | None = None
 
     @property
     def bit(self) -> bool:

@@ -6,7 +6,7 @@ from chaos.faults import KillProcess, PauseProcess
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.kernel.scheduler import Fiber, Life, Waiters
 from chaos.simulation.kernel.trace import Step
-from chaos.simulation.network.failpoints import CallFault, Cut, Kill, Pause, Undo
+from chaos.simulation.network.call_faults import CallFault, CutAtCall, KillAtCall, PauseAtCall, UndoAtCall
 from chaos.simulation.world import SimulatedProcess, World
 from scenarios.record.run_facts import FaultRecord
 from scenarios.simulated.coverage import Coverage, stage_at_call, stage_of
@@ -62,7 +62,7 @@ class CallFaults:
             f"{planned.side} {_in_words(what, fiber.name, self._world.trace.steps)}, call {fiber.calls} of {fiber.name}"
         )
         self._record("fault.bit", name, target, detail=seen)
-        healed_ns = self._world.now_ns + ns(0.0 if isinstance(fault, Undo) else planned.lasts_s)
+        healed_ns = self._world.now_ns + ns(0.0 if isinstance(fault, UndoAtCall) else planned.lasts_s)
         self._tell(name, target, f"at call {fiber.calls} of {fiber.name}", seen, healed_ns)
         self._world.scheduler.at(healed_ns, lambda: self._heal(name, target, process, fiber.life, fault))
 
@@ -82,23 +82,23 @@ class CallFaults:
         )
 
     def _strike(self, fiber: Fiber, process: SimulatedProcess | None, fault: CallFault) -> None:
-        if isinstance(fault, Kill):
+        if isinstance(fault, KillAtCall):
             assert process is not None, "clients are not killed"
             self._down.add(process.name)
             self._events.record("crash", actor=process.name, asked_ns=self._world.now_ns)
             self._world.kill(process)
-        elif isinstance(fault, Pause):
+        elif isinstance(fault, PauseAtCall):
             self._world.scheduler.pause(fiber.life)
 
     def _heal(self, name: str, target: str, process: SimulatedProcess | None, life: Life, fault: CallFault) -> None:
         self._record("fault.end", name, target)
-        if isinstance(fault, Kill):
+        if isinstance(fault, KillAtCall):
             assert process is not None, "clients are not killed"
             self._down.discard(process.name)
             if not process.is_alive():
                 self._events.record("restart", actor=process.name, asked_ns=self._world.now_ns)
                 self._world.start(process)
-        elif isinstance(fault, Pause) and life.paused:
+        elif isinstance(fault, PauseAtCall) and life.paused:
             self._world.scheduler.resume(life)
         self._record("fault.healed", name, target)
         self._open -= 1
@@ -125,13 +125,13 @@ def _in_words(what: str, fiber: str, steps: Sequence[Step]) -> str:
 
 def _named(fault: CallFault, process: str, service: str) -> tuple[str, str]:
     match fault:
-        case Kill():
+        case KillAtCall():
             return KillProcess.name, process
-        case Pause():
+        case PauseAtCall():
             return PauseProcess.name, process
-        case Cut("before"):
+        case CutAtCall("before"):
             return "network_request_lost", f"{process}→{service}"
-        case Cut():
+        case CutAtCall():
             return "network_answer_lost", f"{process}→{service}"
-        case Undo():
+        case UndoAtCall():
             return "database_undone", f"{process}→{service}"

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from scenarios.errors import WrongUsage
+from scenarios.experiment import scenario as words
 from scenarios.experiment.scenario import Scenario
+from scenarios.experiment.triggers import TRIGGERS
 from scenarios.plugin import host
 from scenarios.plugin.remote_scenario import remote_scenario
 from tests.plugin import misbehaving
@@ -35,3 +37,7 @@ def test_a_scenario_arrives_as_it_was_written() -> None:
 def test_what_is_no_scenario_is_refused(attribute: str, why: str) -> None:
     with pytest.raises(WrongUsage, match=why):
         read(attribute)
+
+
+def test_every_trigger_is_among_the_words_of_a_scenario() -> None:
+    assert {name: vars(words).get(name) for name in TRIGGERS} == TRIGGERS

@@ -28,7 +28,7 @@ class _Place:
         self.generation = 0
 
 
-class Lease(PoolProxiedConnection):
+class PooledConnection(PoolProxiedConnection):
     """A connection that is checked out; given back once, whole or invalidated."""
 
     __slots__ = ("_pool", "dbapi_connection", "driver_connection", "place")
@@ -134,7 +134,7 @@ class FiberPool(Pool):
         place = self._idle.pop() if self._idle else self._wait_for_place()
         if place.connection is None or place.generation != self._generation:
             self._fill(place)
-        return Lease(self, place)
+        return PooledConnection(self, place)
 
     def vacate(self, place: _Place) -> None:
         """Close the connection of this place."""

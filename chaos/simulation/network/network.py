@@ -7,9 +7,9 @@ from typing import Any, Literal, TypeVar
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.kernel.scheduler import Fiber, Scheduler, Waiters
 from chaos.simulation.kernel.trace import Trace
+from chaos.simulation.network.call_faults import CallFault, CutAtCall, KillAtCall, PauseAtCall, Side, UndoAtCall
 from chaos.simulation.network.degradations import Degradation, message_bytes
 from chaos.simulation.network.delays import BASE_NS, Delays
-from chaos.simulation.network.failpoints import CallFault, Cut, Kill, Pause, Side, Undo
 
 T = TypeVar("T")
 
@@ -256,7 +256,7 @@ class Line:
     def sent(self, fiber: Fiber, what: str) -> None:
         """The message that `begin` began is under way: the last moment of the call."""
         call_fault = self._call_fault(fiber)
-        if call_fault is not None and isinstance(call_fault, Kill | Pause):
+        if call_fault is not None and isinstance(call_fault, KillAtCall | PauseAtCall):
             self._apply(fiber, what, call_fault, "after")
 
     def _call_fault(self, fiber: Fiber) -> CallFault | None:
@@ -264,7 +264,7 @@ class Line:
         return None if mine is None else mine.get(fiber.calls)
 
     def _apply(self, fiber: Fiber, what: str, call_fault: CallFault, side: Side) -> None:
-        if isinstance(call_fault, Undo):
+        if isinstance(call_fault, UndoAtCall):
             if side == "before" and self.service.name == "mysql" and what not in _NEVER_UNDONE:
                 self.network.apply(fiber, self.service.name, what, call_fault)
                 raise Undone(call_fault.code)
@@ -272,7 +272,7 @@ class Line:
         if call_fault.side != side:
             return
         self.network.apply(fiber, self.service.name, what, call_fault)
-        if isinstance(call_fault, Cut):
+        if isinstance(call_fault, CutAtCall):
             self.network.scheduler.rest(ns(call_fault.noticed_s))
             raise LineCut("unsent" if side == "before" else "unanswered")
         self.network.scheduler.rest(0)  # killed: it ends here; paused: it stands still here

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from chaos.faults import FAULTS
-from chaos.simulation.network.failpoints import CallFault, Cut, Kill, Pause, Undo
+from chaos.simulation.network.call_faults import CallFault, CutAtCall, KillAtCall, PauseAtCall, UndoAtCall
 from scenarios.experiment.scenario import AtTime, Strike, Trigger, UntilNextBites
 from scenarios.experiment.triggers import TRIGGERS
 from scenarios.simulated.system import Sizes
@@ -54,13 +54,13 @@ class PlannedCallFault(msgspec.Struct, frozen=True, omit_defaults=True):
         side: Any = self.side
         match self.kind:
             case "kill":
-                return Kill(side)
+                return KillAtCall(side)
             case "pause":
-                return Pause(side)
+                return PauseAtCall(side)
             case "cut":
-                return Cut(side, self.lasts_s)
+                return CutAtCall(side, self.lasts_s)
             case "undo":
-                return Undo(self.code)
+                return UndoAtCall(self.code)
             case _:
                 raise ValueError(f"no call fault is called {self.kind!r}")
 

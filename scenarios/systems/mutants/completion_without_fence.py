@@ -45,7 +45,7 @@ class UnfencedWorker(Worker):
         task, record = claim.task, failure_record(failure.error_class, failure.message)
         if failure.kind == "permanent":
             return Settled.FAILED if self._apply(connection, _FAIL, claim, **record) else Settled.NOT_OURS
-        if task.attempts_spent >= self.options.retry_policy.attempts_max:
+        if task.has_used_up(self.options.retry_policy.attempts_max):
             if self._apply(connection, _BURY, claim, **record):
                 dead_letter.write(connection, task, "exhausted", dead_queue=self.topology.dead_queue)
                 return Settled.DEAD

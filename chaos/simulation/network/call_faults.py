@@ -8,21 +8,21 @@ Side = Literal["before", "after"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kill:
+class KillAtCall:
     """The calling process is killed."""
 
     side: Side
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class PauseAtCall:
     """The calling process is paused."""
 
     side: Side
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutAtCall:
     """The connection breaks: before, the request is lost; after, its answer. Noticed after `noticed_s`, or at the time-out."""
 
     side: Side
@@ -30,10 +30,10 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Undo:
+class UndoAtCall:
     """The database undoes the statement (1205, a lock time-out) or the transaction (1213, a deadlock's victim) instead."""
 
     code: int
 
 
-CallFault = Kill | Pause | Cut | Undo
+CallFault = KillAtCall | PauseAtCall | CutAtCall | UndoAtCall
