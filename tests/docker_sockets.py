@@ -2,6 +2,19 @@
 
 import gc
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No garbage is collected before the end of the block, whatever pytest does meanwhile; then it is, in silence."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        collect_unconnected()
+        gc.enable()
 
 
 def collect_unconnected() -> None:

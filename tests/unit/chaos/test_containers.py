@@ -19,7 +19,7 @@ from chaos.services import docker_engine
 from chaos.services.rabbitmq.container import CONFIGS, UNSAVED
 from chaos.services.rabbitmq.quorum_queues import QuorumQueues
 from tasklab.command_line import app
-from tests.docker_sockets import collect_unconnected
+from tests.docker_sockets import uncollected
 
 RUN = ("run", "broker_killed", "--environment", "containers", "--seed", "1")
 
@@ -27,8 +27,8 @@ RUN = ("run", "broker_killed", "--environment", "containers", "--seed", "1")
 @pytest.fixture
 def no_daemon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
-    yield
-    collect_unconnected()
+    with uncollected():
+        yield
 
 
 def test_docker_is_not_imported_before_it_is_needed() -> None:
