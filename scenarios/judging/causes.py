@@ -36,8 +36,8 @@ class Cause(enum.StrEnum):
 class Repeat:
     """A start of a task but its first, with the start before it.
 
-    `is_redelivery`: the same message came again, because its acknowledgement was lost or a fault stood in its way; it is no retry and
-    no attempt that counts against a limit (rule 27).
+    `is_redelivery`: the same message came again, because its acknowledgement was lost or a fault stood in its way; it is no retry, so it
+    does not use up an attempt (rule 27).
     """
 
     former: AttemptRecord
@@ -129,7 +129,7 @@ def _fault_between(history: History, former: AttemptRecord, latter: AttemptRecor
     if former.ended_ns is not None:
         until_ns = min(until_ns, former.ended_ns + ns_of(ACK_S if policy.ack_s is None else policy.ack_s))
     return any(
-        span.overlaps(former.started_ns, until_ns) and not span.is_exact and cuts_worker_off(span)
+        span.overlaps(former.started_ns, until_ns) and not span.knows_its_messages and cuts_worker_off(span)
         for span in history.faults
     )
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tasklab.ending import EXIT_BROKEN, EXIT_HELD, worst
+from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, worst
 from tasklab.running.judged_run import Say
 from tasklab.running.mutant_search import look_for
 

@@ -110,9 +110,9 @@ class RabbitmqServer(Server):
         self._quorum_queues.await_saved()
         return super().kill()
 
-    def damage(self) -> str:
+    def confirmed_data_lost_by_kill(self) -> str:
         """The quorum queues that it has forgotten nevertheless."""
-        return self._quorum_queues.damage()
+        return self._quorum_queues.confirmed_data_lost_by_kill()
 
     def _unsaved(self) -> str:
         saved_s = max((written_s for written_s, _ in self._quorum_files("names.dets")), default=0.0)

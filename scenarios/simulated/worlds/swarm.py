@@ -202,21 +202,21 @@ def _undo_at_call(draw: _Draw) -> PlannedCallFault:
     return PlannedCallFault(fiber, call, "undo", code=draw.chance.choice((1205, 1213)))
 
 
-def _kill_at_gate(draw: _Draw) -> PlannedStrike:
+def _kill_at_sync_point(draw: _Draw) -> PlannedStrike:
     when = draw.chance.choice(("AttemptBegun", "EffectAccepted"))
-    return _at_gate(KillProcess.name, draw, when, draw.short_s())
+    return _at_sync_point(KillProcess.name, draw, when, draw.short_s())
 
 
-def _pause_at_gate(draw: _Draw) -> PlannedStrike:
+def _pause_at_sync_point(draw: _Draw) -> PlannedStrike:
     when = draw.chance.choice(("AttemptBegun", "EffectAccepted"))
-    return _at_gate(PauseProcess.name, draw, when, draw.long_s(draw.lease_s))
+    return _at_sync_point(PauseProcess.name, draw, when, draw.long_s(draw.lease_s))
 
 
 def _pause_leader(draw: _Draw) -> PlannedStrike:
-    return _at_gate(PauseProcess.name, draw, "LeaderAtWork", draw.long_s(draw.lock_s))
+    return _at_sync_point(PauseProcess.name, draw, "LeaderAtWork", draw.long_s(draw.lock_s))
 
 
-def _at_gate(fault: str, draw: _Draw, when: str, lasts_s: float) -> PlannedStrike:
+def _at_sync_point(fault: str, draw: _Draw, when: str, lasts_s: float) -> PlannedStrike:
     return PlannedStrike(fault, {}, when=when, trigger={"nth": draw.nth_task()}, lasts_s=lasts_s)
 
 
@@ -262,8 +262,8 @@ _KINDS: tuple[Callable[[_Draw], PlannedStrike | PlannedCallFault], ...] = (
     _cut_at_call,
     _cut_off_client,
     _undo_at_call,
-    _kill_at_gate,
-    _pause_at_gate,
+    _kill_at_sync_point,
+    _pause_at_sync_point,
     _pause_leader,
     _kill_service,
     _fail_over,
