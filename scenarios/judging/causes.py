@@ -34,7 +34,7 @@ class Cause(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A start of a task but its first, with the start before it.
+    """A start of a task except its first, with the start before it.
 
     `is_redelivery`: the same message came again, because its acknowledgement was lost or a fault stood in its way; it is no retry, so it
     does not use up an attempt (rule 27).
@@ -71,7 +71,7 @@ def _words(span: FaultSpan) -> str:
 
 
 def repeats_of(history: History, policy: Policy) -> Mapping[str, list[Repeat]]:
-    """Every start of a task but its first, by task, in the order of time."""
+    """Every start of a task except its first, by task, in the order of time."""
     known = history.derived.get("repeats")
     if known is None or known[0] is not policy:
         found = {
@@ -157,7 +157,7 @@ def pauses_of_process(history: History, actor: str) -> list[FaultSpan]:
 
 
 def _stops_process(span: FaultSpan) -> bool:
-    """Whether this fault makes a process stand still: as its event states, else by the words of its name."""
+    """Whether this fault stops a process: as its event states, else by the words of its name."""
     if span.excuses is not None:
         return span.excuses == "pause"
     return _STANDS_STILL.search(span.fault.lower()) is not None

@@ -45,7 +45,7 @@ class Opening:
 
 
 Shown = Callable[["Tally", Say], AbstractContextManager[Callable[[], None]]]
-"""Shows how far a tally is, at each call of what it returns."""
+"""Shows the progress of a tally each time the returned function is called."""
 
 
 def open_with_simulator(seed: int, say: Say, shown: Shown) -> Opening:

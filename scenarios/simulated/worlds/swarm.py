@@ -230,7 +230,7 @@ def _fail_over(draw: _Draw) -> PlannedStrike:
 
 
 def _swallow_ack(draw: _Draw) -> PlannedStrike:
-    """Of the only worker, any ack that surely comes; of several, the next one of the worker that begins the first attempt."""
+    """With one worker: an ack that surely comes. With several: the next ack of the worker that begins the first attempt."""
     if draw.sizes.workers == 1:
         aim = {"process": "worker-1", "nth": draw.nth_task()}
         return PlannedStrike(SwallowAck.name, aim, when="AtStart", lasts_s=0.0)
@@ -239,7 +239,7 @@ def _swallow_ack(draw: _Draw) -> PlannedStrike:
 
 
 def _withhold_confirm(draw: _Draw) -> PlannedStrike:
-    """From a publish on that comes if every task is accepted."""
+    """The fault begins at a publish that comes if every task is accepted."""
     aim = {"process": draw.process("relay"), "nth": draw.nth_task()}
     return PlannedStrike(WithholdConfirm.name, aim, when="AtStart", lasts_s=draw.chance.choice((0.3, 1.5, 3.0)))
 
