@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from scenarios.stored.judge import judge_run
+from scenarios.stored.judge_files import judge_run
 from scenarios.stored.rundir import RunDirectory
 
 

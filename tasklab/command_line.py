@@ -17,7 +17,7 @@ from tasklab.commands.replay import replay
 from tasklab.commands.report import report
 from tasklab.commands.run import run
 from tasklab.commands.simulate import simulate
-from tasklab.ending import EXIT_UNKNOWN
+from tasklab.exit_codes import EXIT_UNKNOWN
 from tasklab.presentation.streams import make_patient
 
 EPILOG = """Exit codes: 0 all claimed promises held · 1 a promise is broken · 2 wrong usage · 3 unknown: the lab could not tell

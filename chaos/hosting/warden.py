@@ -11,7 +11,7 @@ each other: the *warden* starts the lab's children and talks with the lab; the *
 Each time the survivor kills every descendant, until there is none, and removes the lab's directory. Both are in a session of
 their own, so a terminal's Ctrl-C reaches neither. As subreapers (PR_SET_CHILD_SUBREAPER) they inherit what daemonises itself.
 
-The lab's end of the connection, and what the messages mean, is in child.py.
+The lab's end of the connection, and what the messages mean, is in warden_client.py.
 """
 # ruff: noqa: PTH123, PTH208
 # pathlib would cost a third of the start of this process, and every start of a lab waits for it.

@@ -45,7 +45,7 @@ class ServiceKill:
             self._service.await_ready(Deadline.after(timeout_s))
         except ServiceUnavailable as error:
             raise FaultDidNotHeal(KillService.name, self.target, str(error)) from error
-        if cost := self._service.damage():
+        if cost := self._service.confirmed_data_lost_by_kill():
             raise FaultDidNotHeal(KillService.name, self.target, cost)
 
 

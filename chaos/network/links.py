@@ -105,10 +105,10 @@ class Links:
     def _open(self, services: Services, process: str) -> Services:
         linked = services
         for service, address in addresses(services):
-            ways = service.ways(address)
-            if "relay" in ways:
+            kinds = service.proxy_kinds(address)
+            if "relay" in kinds:
                 address = self._through_relay(process, address)
-            if "proxy" in ways:
+            if "proxy" in kinds:
                 address = self._through_proxy(process, service.name, address)
             linked = replace(linked, **{service.name: address})
         return linked

@@ -95,7 +95,7 @@ class ContainerService(ABC):
         """Start the same container again; does not wait."""
         self.container.start()
 
-    def damage(self) -> str:
+    def confirmed_data_lost_by_kill(self) -> str:
         """Nothing is lost: everything confirmed is in its files."""
         return ""
 

@@ -12,7 +12,7 @@ from chaos.services.container import ContainerService
 from chaos.services.exchange import Exchange
 from chaos.services.service import OwnService
 
-Way = Literal["relay", "proxy"]
+ProxyKind = Literal["relay", "proxy"]
 """What can stand between a process and a service: the AMQP relay, a Toxiproxy proxy."""
 
 AddressT = TypeVar("AddressT", bound=Address)
@@ -26,7 +26,7 @@ class ServiceDescriptor(Generic[AddressT]):
     address of one that runs elsewhere. `missing` is the health round trip: what it lacks in words, nothing ("") when the service is
     well. `version` is what the service reports. `open_exchange` opens a connection to ask questions on, each step bounded by a time.
     `provision` makes the namespace of a run anew and empty, and returns the address to use in it; `remove` removes it; both raise
-    ServiceUnavailable. `ways`: what is put between a process and the service when the process is linked, none where it would be
+    ServiceUnavailable. `proxy_kinds`: what is put between a process and the service when the process is linked, none where it would be
     bypassed.
     """
 
@@ -41,4 +41,4 @@ class ServiceDescriptor(Generic[AddressT]):
     open_exchange: Callable[[AddressT, float], Exchange]
     provision: Callable[[AddressT, str], AddressT]
     remove: Callable[[AddressT, str], None]
-    ways: Callable[[AddressT], tuple[Way, ...]]
+    proxy_kinds: Callable[[AddressT], tuple[ProxyKind, ...]]

@@ -101,7 +101,7 @@ class Server(ABC):
         """Start again what `kill` has killed, on the same ports and data; does not wait."""
         self._spawn()
 
-    def damage(self) -> str:
+    def confirmed_data_lost_by_kill(self) -> str:
         """What was lost by the last `kill` although the server had confirmed it, in words; nothing (""): nothing."""
         return ""
 

@@ -50,5 +50,5 @@ class OwnService(Protocol):
     def respawn(self) -> None:
         """Start again what `kill` has killed, on the same ports and data; does not wait."""
 
-    def damage(self) -> str:
+    def confirmed_data_lost_by_kill(self) -> str:
         """What was lost by the last `kill` although the server had confirmed it, in words; nothing (""): nothing."""

@@ -31,7 +31,7 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class EffectCounts:
+class OutsideCounts:
     """What the outside has seen by now.
 
     `duplicates`: accepted effects beyond one a task and step. `repeats`: attempts beyond one a task, whatever they were for.
@@ -53,7 +53,7 @@ class Ledger:
     _effects: Counter[tuple[str, int | str]] = field(default_factory=Counter)
     _attempts: dict[tuple[str, str], int] = field(default_factory=dict)
     tasks_with_effect: set[str] = field(default_factory=set)
-    tally: EffectCounts = field(default_factory=EffectCounts)
+    counts: OutsideCounts = field(default_factory=OutsideCounts)
 
     def decide(self, request: Request) -> dict[str, object]:
         """The answer to one request; its event is on disk before the answer leaves."""
@@ -61,7 +61,7 @@ class Ledger:
             place = (str(request.point), str(request.subject))
             self._arrivals[place] += 1
             if request.point == "attempt" and self._arrivals[place] > 1:
-                self.tally = replace(self.tally, repeats=self.tally.repeats + 1)
+                self.counts = replace(self.counts, repeats=self.counts.repeats + 1)
             return {"count": self._arrivals[place]}
         if request.op == "effect":
             return {"accepted": self._decide_effect(request)}
@@ -96,8 +96,8 @@ class Ledger:
     def _count_effect(self, task: str, step: int | str) -> None:
         self._effects[task, step] += 1
         again = self._effects[task, step] > 1
-        self.tally = replace(
-            self.tally, effects=self.tally.effects + 1, duplicates=self.tally.duplicates + (1 if again else 0)
+        self.counts = replace(
+            self.counts, effects=self.counts.effects + 1, duplicates=self.counts.duplicates + (1 if again else 0)
         )
 
     def _decide_write(self, request: Request) -> bool:
@@ -201,10 +201,10 @@ class Outside:
         with self._lock:
             return tuple(sorted(self._ledger.tasks_with_effect))
 
-    def tally(self) -> EffectCounts:
+    def counts(self) -> OutsideCounts:
         """Effects, duplicates and repeated attempts so far."""
         with self._lock:
-            return self._ledger.tally
+            return self._ledger.counts
 
     def quiet_s(self) -> float:
         """Seconds since a task last began or had an effect; what leaders do by the clock is no sign of life of any task."""

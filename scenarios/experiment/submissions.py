@@ -71,7 +71,7 @@ class Submissions:
 
     @property
     def acknowledged(self) -> int:
-        """How many were by now, every one of a task that was submitted twice."""
+        """The number of acknowledged submissions by now. A task that was submitted twice may count twice."""
         with self._lock:
             return self._acknowledged
 

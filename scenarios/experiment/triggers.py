@@ -60,7 +60,7 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """A moment of the storm. The class says which kind of moment, its fields which one of the run.
+    """A moment of the storm. The class is the kind of moment; its fields select the moment in the run.
 
     `template`: the moment in words, with its fields in braces. `counter`, `grows_with`: the field that counts, and whether a larger
     load counts more (`tasks`) or a longer one does (`time`). `point`: where the process that trips it is caught, and held until the

@@ -34,10 +34,10 @@ class Cause(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A start of a task but its first, with the start before it.
+    """A start of a task except its first, with the start before it.
 
-    `is_redelivery`: the same message came again, because its acknowledgement was lost or a fault stood in its way; it is no retry and
-    no attempt that counts against a limit (rule 27).
+    `is_redelivery`: the same message came again, because its acknowledgement was lost or a fault stood in its way; it is no retry, so it
+    does not use up an attempt (rule 27).
     """
 
     former: AttemptRecord
@@ -71,7 +71,7 @@ def _words(span: FaultSpan) -> str:
 
 
 def repeats_of(history: History, policy: Policy) -> Mapping[str, list[Repeat]]:
-    """Every start of a task but its first, by task, in the order of time."""
+    """Every start of a task except its first, by task, in the order of time."""
     known = history.derived.get("repeats")
     if known is None or known[0] is not policy:
         found = {
@@ -129,7 +129,7 @@ def _fault_between(history: History, former: AttemptRecord, latter: AttemptRecor
     if former.ended_ns is not None:
         until_ns = min(until_ns, former.ended_ns + ns_of(ACK_S if policy.ack_s is None else policy.ack_s))
     return any(
-        span.overlaps(former.started_ns, until_ns) and not span.is_exact and cuts_worker_off(span)
+        span.overlaps(former.started_ns, until_ns) and not span.knows_its_messages and cuts_worker_off(span)
         for span in history.faults
     )
 
@@ -157,7 +157,7 @@ def pauses_of_process(history: History, actor: str) -> list[FaultSpan]:
 
 
 def _stops_process(span: FaultSpan) -> bool:
-    """Whether this fault makes a process stand still: as its event states, else by the words of its name."""
+    """Whether this fault stops a process: as its event states, else by the words of its name."""
     if span.excuses is not None:
         return span.excuses == "pause"
     return _STANDS_STILL.search(span.fault.lower()) is not None

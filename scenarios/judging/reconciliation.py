@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scenarios.judging.causes import first_crash_ns, is_done, lease_end_ns
-from scenarios.judging.excuses import PromisedPause, answered_by, pauses_of
+from scenarios.judging.lateness import PromisedPause, answered_by, pauses_of
 from scenarios.judging.policy import Policy
 from scenarios.record.history import AttemptRecord, Event, FinalLists, History, TaskTimeline, ns_of
 

@@ -155,9 +155,10 @@ class Words:
         """The `Services` of a request."""
         values = dict(fields)
         values["directory"] = Path(values["directory"])
-        for service, kind in (("mysql", "MysqlAddress"), ("redis", "RedisAddress"), ("rabbitmq", "RabbitmqAddress")):
-            if values.get(service) is not None:
-                values[service] = self._address(kind, values[service])
+        for service, stated in fields.items():
+            kind = f"{service.capitalize()}Address"
+            if isinstance(stated, Mapping) and hasattr(self._addresses, kind):
+                values[service] = self._address(kind, stated)
         values["links"] = {name: self.services(linked) for name, linked in (values.get("links") or {}).items()}
         return self._made("Services", values)
 

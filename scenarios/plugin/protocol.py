@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from chaos.environment import MysqlAddress, RabbitmqAddress, RedisAddress, Services
+from chaos.environment import SERVICE_NAMES, Services
+from chaos.services.addresses import Address
 from scenarios.contract.system import Operation
 
 VERSION = 1
@@ -215,14 +216,12 @@ def services_fields(services: Services) -> dict[str, Any]:
         "namespace": services.namespace,
         "directory": str(services.directory),
         "http_port": services.http_port,
-        "mysql": _address_fields(services.mysql),
-        "redis": _address_fields(services.redis),
-        "rabbitmq": _address_fields(services.rabbitmq),
+        **{name: _address_fields(getattr(services, name)) for name in SERVICE_NAMES},
         "links": {process: services_fields(linked) for process, linked in services.links.items()},
     }
 
 
-def _address_fields(address: MysqlAddress | RedisAddress | RabbitmqAddress | None) -> dict[str, Any] | None:
+def _address_fields(address: Address | None) -> dict[str, Any] | None:
     if address is None:
         return None
     return {**{field.name: getattr(address, field.name) for field in fields(address)}, "url": address.url}

@@ -95,7 +95,7 @@ class RemoteSystem:
         self._processes.close()
 
     def ask(self, process: ClientProcess, request: PluginRequest, expected: type[T], what: str = "") -> T:
-        """The answer of a process, of the type that the protocol says.
+        """The answer of a process, in the type that the protocol gives it.
 
         Raises:
             PluginFailed: an error, or an answer of another type.

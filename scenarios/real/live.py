@@ -41,7 +41,7 @@ class LiveFigures:
     def start(self) -> None:
         """Begin; tasks submitted before now (the warm-up) are not counted."""
         self._before = frozenset(self._experiment.submissions.outcomes)
-        self._effects_before = self._experiment.outside.tally().effects
+        self._effects_before = self._experiment.outside.counts().effects
         self._thread.start()
 
     def stop(self) -> None:
@@ -77,7 +77,7 @@ class LiveFigures:
             account = self._experiment.account()
         except Exception:  # noqa: BLE001 — whatever a system's account raises while its database is struck: the old figures stand, and age
             return None
-        tally = self._experiment.outside.tally()
+        counts = self._experiment.outside.counts()
         kinds = Counter(outcomes.values())
         return Live(
             t_ns=t_ns,
@@ -87,9 +87,9 @@ class LiveFigures:
             acknowledged=kinds["ok"],
             refused=kinds["fail"],
             unknown=kinds["info"],
-            effects=tally.effects - self._effects_before,
-            duplicates=tally.duplicates,
-            repeats=tally.repeats,
+            effects=counts.effects - self._effects_before,
+            duplicates=counts.duplicates,
+            repeats=counts.repeats,
             done=_count(account.done, self._before),
             dead=_count(account.dead, self._before),
             pending=_count(account.pending, self._before),

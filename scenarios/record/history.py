@@ -280,7 +280,7 @@ class History:
             return
         unsure_ns = [event.t_ns for event in self.events if event.event == "ack.info"]
         for span in on_acks:
-            span.is_exact |= any(span.begun_ns <= t_ns <= span.healed_ns for t_ns in unsure_ns)
+            span.knows_its_messages |= any(span.begun_ns <= t_ns <= span.healed_ns for t_ns in unsure_ns)
         lost = [event for event in self.events if event.messages and event.event == "fault.bit" and _is_of_acks(event)]
         if not lost:
             return
@@ -323,7 +323,7 @@ class History:
                     return
                 if event.event == "fault.bit" and span.bit_ns is None:
                     span.bit_ns = earliest_ns(event)
-                    span.is_exact = bool(event.messages) and _is_of_acks(event)
+                    span.knows_its_messages = bool(event.messages) and _is_of_acks(event)
                     return
                 if event.event == "fault.end" and span.ended_ns is None:
                     span.ended_ns = event.t_ns

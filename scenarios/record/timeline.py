@@ -132,7 +132,7 @@ class FaultSpan:
     bit_ns: int | None = None
     ended_ns: int | None = None
     healed_ns: int = FOREVER_NS
-    is_exact: bool = False  # the messages that it hit are known, and it explains nothing of any other
+    knows_its_messages: bool = False  # the messages that it hit are known, and it explains nothing of any other
     surely_from_ns: int = 0
     surely_until_ns: int = FOREVER_NS
     excuses: str | None = None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NEVER_S = 3600.0
 """Longer than any run: undelivered tasks are never enqueued again."""
-WITHOUT_NET = replace_settings(LAB, undelivered_after_s=NEVER_S)
+WITHOUT_SAFETY_NET = replace_settings(LAB, undelivered_after_s=NEVER_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Mutant(Reference):
     `python -m scenarios.systems.mutants NAME ROLE`.
     """
 
-    settings: Settings = WITHOUT_NET
+    settings: Settings = WITHOUT_SAFETY_NET
     defect: str = ""
     expected: tuple[Guarantee, ...] = ()
     patch: Patch = unpatched

@@ -13,7 +13,7 @@ from scenarios.judging.jepsen.checkers import CHECKERS
 from scenarios.judging.jepsen.operations import MalformedHistory, Operation, operations_from, read_operations
 from scenarios.judging.jepsen.verdicts import JepsenJudgement, judge_jepsen
 from tasklab.checking.objects import judge_calls, print_said
-from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
+from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 from tasklab.presentation.terminal import print_json
 
 

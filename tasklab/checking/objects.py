@@ -7,8 +7,8 @@ from typing import Any
 from scenarios.judging.linearizability.objects import OBJECTS
 from scenarios.judging.linearizability.search import Call, Model, linearizable
 from scenarios.judging.verdict import Ruling, exit_code_of
-from scenarios.stored.judge import Judged
-from tasklab.ending import EXIT_UNKNOWN
+from scenarios.stored.judge_files import Judged
+from tasklab.exit_codes import EXIT_UNKNOWN
 from tasklab.presentation.judgement import print_malformed
 from tasklab.presentation.terminal import console, print_json
 

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from scenarios.errors import WrongUsage
 from scenarios.judging.judge import Judgement
-from scenarios.stored.judge import Question, judge_path
-from tasklab.ending import EXIT_UNKNOWN, warn, worst
+from scenarios.stored.judge_files import JudgeOptions, judge_path
+from tasklab.exit_codes import EXIT_UNKNOWN, warn, worst
 from tasklab.presentation.sentences import RULING_OF_EXIT, sentence_of
 from tasklab.presentation.terminal import STYLE_OF_EXIT, console, print_json
 
@@ -34,9 +34,9 @@ class _Row:
         return {"directory": str(self.directory), **said, "exit_code": self.exit_code}
 
 
-def check_runs(runs: Sequence[Path], question: Question, *, as_json: bool) -> int:
+def check_runs(runs: Sequence[Path], options: JudgeOptions, *, as_json: bool) -> int:
     """Judge every run and print a row for each; returns the worst exit code."""
-    rows = [_judged(run, question) for run in runs]
+    rows = [_judged(run, options) for run in runs]
     code = worst(row.exit_code for row in rows)
     if as_json:
         print_json({"runs": [row.to_json() for row in rows], "exit_code": code})
@@ -53,9 +53,9 @@ def check_runs(runs: Sequence[Path], question: Question, *, as_json: bool) -> in
     return code
 
 
-def _judged(run: Path, question: Question) -> _Row:
+def _judged(run: Path, options: JudgeOptions) -> _Row:
     try:
-        judged = judge_path(run, question)
+        judged = judge_path(run, options)
     except WrongUsage as error:  # a damaged run must not hide the others
         return _Row(run, None, f"unknown: {error}")
     if judged.not_written:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.ending import EXIT_BROKEN, EXIT_HELD, explained, warn
+from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, explained, warn
 from tasklab.presentation.terminal import harmless, print_json
 
 if TYPE_CHECKING:
     from scenarios.judging.guarantees import Guarantee
     from scenarios.judging.policy import Policy
-    from scenarios.stored.judge import Question
+    from scenarios.stored.judge_files import JudgeOptions
 
 
 class HistoryFormat(enum.StrEnum):
@@ -88,7 +88,7 @@ def check(
         "--time-limit": time_limit_s,
         "--unsorted": unsorted or None,
     }
-    from scenarios.stored.judge import Question
+    from scenarios.stored.judge_files import JudgeOptions
 
     limit_s = TIME_LIMIT_S if time_limit_s is None else time_limit_s
     with explained():
@@ -104,8 +104,8 @@ def check(
         else:
             _refuse("a judgement of all promises", stated, allowed={"--claims", "--policy", "--witness", "--unsorted"})
             keep = () if witness is None else (witness,)
-            question = Question(_claims(claims), _policy(policy), keep, is_sorted=not unsorted)
-            code = _check(path, question, witness, as_json)
+            options = JudgeOptions(_claims(claims), _policy(policy), keep, is_sorted=not unsorted)
+            code = _check(path, options, witness, as_json)
     raise typer.Exit(code)
 
 
@@ -121,15 +121,15 @@ def _refuse(chosen: str, stated: Mapping[str, object], *, allowed: Collection[st
 # Imports are within the functions: `tasklab --help` should not wait for decoders.
 
 
-def _check(path: Path, question: "Question", witness: str | None, as_json: bool) -> int:
-    from scenarios.stored.judge import judge_path
+def _check(path: Path, options: "JudgeOptions", witness: str | None, as_json: bool) -> int:
+    from scenarios.stored.judge_files import judge_path
     from tasklab.checking.runs import check_runs
     from tasklab.presentation.judgement import print_journey, print_judged
 
     runs = _runs_at(path)
     if len(runs) > 1 and witness is None:
-        return check_runs(runs, question, as_json=as_json)
-    judged = judge_path(_the_only(runs, path), question)
+        return check_runs(runs, options, as_json=as_json)
+    judged = judge_path(_the_only(runs, path), options)
     if judged.not_written:
         warn(f"{judged.not_written}; the verdicts are printed all the same")
     if witness is not None:
@@ -164,7 +164,7 @@ def _the_only(runs: Sequence[Path], path: Path) -> Path:
 def _check_objects(path: Path, model: str, time_limit_s: float, as_json: bool) -> int:
     from scenarios.errors import NothingToJudge
     from scenarios.judging.linearizability.objects import OBJECTS
-    from scenarios.stored.judge import judge_path
+    from scenarios.stored.judge_files import judge_path
     from tasklab.checking.objects import check_objects
 
     if model not in OBJECTS:
@@ -180,7 +180,7 @@ def _check_jepsen(path: Path, model: str | None, time_limit_s: float, as_json: b
 
 def _claims(names: str | None) -> "frozenset[Guarantee] | None":
     from scenarios.errors import WrongUsage
-    from scenarios.stored.judge import claims_from
+    from scenarios.stored.judge_files import claims_from
 
     if names is None:
         return None
@@ -207,7 +207,7 @@ def _policy(file: Path | None) -> "Policy | None":
 def _check_cases(file: Path, history_format: HistoryFormat, as_json: bool) -> int:
     import msgspec
 
-    from scenarios.stored.judge import differences, read_cases
+    from scenarios.stored.judge_files import differences, read_cases
     from tasklab.checking.jepsen import check_jepsen_cases
 
     if history_format is HistoryFormat.JEPSEN:

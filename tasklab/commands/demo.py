@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, explained, worst
+from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, explained, worst
 from tasklab.presentation.campaign_line import shown
 from tasklab.presentation.opening import print_opening
 from tasklab.presentation.runs import print_runs_json, say_started

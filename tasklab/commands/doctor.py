@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tasklab.ending import EXIT_HELD, EXIT_UNKNOWN
+from tasklab.exit_codes import EXIT_HELD, EXIT_UNKNOWN
 from tasklab.presentation.terminal import console, print_json
 
 MEND = "make services"

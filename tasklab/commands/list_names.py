@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tasklab.ending import explained
+from tasklab.exit_codes import explained
 from tasklab.presentation.terminal import console, print_json
 
 

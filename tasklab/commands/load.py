@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.ending import EXIT_UNKNOWN, EXIT_USAGE, explained, fail
+from tasklab.exit_codes import EXIT_UNKNOWN, EXIT_USAGE, explained, fail
 from tasklab.presentation.load_figures import print_figures
 from tasklab.presentation.runs import print_judged, say_started
 from tasklab.presentation.terminal import Progress, print_json

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.ending import EXIT_BROKEN, EXIT_HELD, explained
+from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, explained
 from tasklab.presentation.story import print_story
 from tasklab.presentation.terminal import Progress, console, print_json
 from tasklab.running.judged_run import SEED_MAX

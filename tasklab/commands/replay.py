@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.ending import explained
+from tasklab.exit_codes import explained
 from tasklab.module_path import let_plugins_in
 from tasklab.presentation.runs import print_judged, print_runs_json
 from tasklab.presentation.story import print_story

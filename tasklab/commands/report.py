@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.ending import EXIT_USAGE, explained, fail
+from tasklab.exit_codes import EXIT_USAGE, explained, fail
 from tasklab.presentation.terminal import harmless, print_json
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from tasklab.ending import EXIT_INTERRUPTED, explained
+from tasklab.exit_codes import EXIT_INTERRUPTED, explained
 from tasklab.module_path import let_plugins_in
 from tasklab.presentation.campaign_line import shown
 from tasklab.presentation.campaign_summary import print_summary

@@ -3,7 +3,7 @@
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
-from tasklab.ending import EXIT_HELD
+from tasklab.exit_codes import EXIT_HELD
 from tasklab.presentation.story import print_story
 from tasklab.presentation.terminal import STYLE_OF_EXIT, console
 
@@ -41,8 +41,10 @@ def print_summary(
         _print_told(terminal, row, shrunk)
     if seldom := tally.seldom_tested():
         terminal.print(_promises(seldom))
-    if tally.silent:
-        terminal.print(f"{tally.silent} rows of an earlier version do not say which promises they put to the test")
+    if tally.without_details:
+        terminal.print(
+            f"{tally.without_details} rows of an earlier version do not say which promises they put to the test"
+        )
     terminal.print(Text(_verdict(tally, interrupted=interrupted), style=STYLE_OF_EXIT[tally.exit_code]))
 
 

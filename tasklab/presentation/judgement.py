@@ -13,7 +13,7 @@ from scenarios.judging.journey import STEPS_MAX, Journey, JourneyStep, fault_wor
 from scenarios.judging.judge import Judgement
 from scenarios.judging.shortest import crossed, shortest_story
 from scenarios.judging.verdict import Ruling, Verdict
-from scenarios.stored.judge import Judged
+from scenarios.stored.judge_files import Judged
 from tasklab.presentation.sentences import account_in_words, is_all_one, sentence_of
 from tasklab.presentation.terminal import STYLE_OF_EXIT, STYLE_OF_RULING, console, print_json
 

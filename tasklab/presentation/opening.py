@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tasklab.ending import EXIT_HELD
+from tasklab.exit_codes import EXIT_HELD
 from tasklab.presentation.story import print_story
 from tasklab.presentation.terminal import STYLE_OF_EXIT, console
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scenarios.judging.verdict import Ruling
-from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
+from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 from tasklab.presentation.sentences import account_in_words, is_all_one, sentence_of, shared_reason
 from tasklab.presentation.terminal import STYLE_OF_EXIT, STYLE_OF_RULING, Progress, console, print_json
 from tasklab.running.environments import SIMULATED

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from scenarios.judging.verdict import Ruling
-from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
+from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 
 if TYPE_CHECKING:
     from scenarios.judging.judge import Judgement

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasklab.ending import EXIT_UNKNOWN, worst
+from tasklab.exit_codes import EXIT_UNKNOWN, worst
 from tasklab.running.places import directory_of_run
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def judged(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedR
         NotApplicable: the scenario has nothing to strike in this system or environment.
     """
     from reports.build import write_report
-    from scenarios.stored.judge import judge_run
+    from scenarios.stored.judge_files import judge_run
     from scenarios.stored.rundir import REPORT_FILE
 
     say(f"{name.scenario} × {name.system}: {name.repeat}")

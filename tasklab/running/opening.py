@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tasklab.ending import EXIT_BROKEN, EXIT_HELD, worst
+from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, worst
 from tasklab.running.judged_run import Say
 from tasklab.running.mutant_search import look_for
 
@@ -45,7 +45,7 @@ class Opening:
 
 
 Shown = Callable[["Tally", Say], AbstractContextManager[Callable[[], None]]]
-"""Shows how far a tally is, at each call of what it returns."""
+"""Shows the progress of a tally each time the returned function is called."""
 
 
 def open_with_simulator(seed: int, say: Say, shown: Shown) -> Opening:

@@ -14,7 +14,7 @@ from loadtests.exchange_files import HISTORY_FILE, decode_line
 from loadtests.figures import percentiles
 from reports.series import series_of
 from scenarios.record.history import NS_PER_S
-from scenarios.stored.judge import judge_path
+from scenarios.stored.judge_files import judge_path
 from tasklab.running.locust_driver import LOCUSTFILE
 from tests.load_process import Lab, left_of, load
 

@@ -16,7 +16,7 @@ from scenarios.simulated.system import Sizes
 from scenarios.simulated.worlds import swarm
 from scenarios.simulated.worlds.crash_points import CrashPoints
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedStrike, PlannedTask, WorldPlan
-from scenarios.stored.judge import judge_run
+from scenarios.stored.judge_files import judge_run
 from scenarios.systems.mutant import find_mutant
 from scenarios.systems.reference.simulated import ReferenceSimulation
 
@@ -123,7 +123,7 @@ def test_silence_is_worth_as_much_as_the_worlds_that_put_a_promise_to_the_test()
 
     assert tally.tested == {"no_lost_task": 4, "single_holder": 4, "retry_schedule": 0}
     assert tally.seldom_tested() == [("retry_schedule", 0), ("no_lost_task", 4), ("single_holder", 4)]
-    assert (tally.silent, tally.calm, tally.silence) == (1, 5, "0 in 6: rate below 0.5 at 95 %")
+    assert (tally.without_details, tally.calm, tally.silence) == (1, 5, "0 in 6: rate below 0.5 at 95 %")
 
 
 def test_a_broken_promise_is_not_bounded() -> None:

@@ -17,7 +17,7 @@ from scenarios.experiment.strike_state import StrikeState
 from scenarios.judging.judge import Judgement
 from scenarios.real.run import run
 from scenarios.real.stage import RealStage
-from scenarios.stored.judge import judge_run
+from scenarios.stored.judge_files import judge_run
 from scenarios.systems.reference.plugin import Reference
 
 TRIES_MAX = 6

@@ -12,7 +12,7 @@ import typer
 
 from scenarios.judging.judge import Judgement
 from scenarios.judging.verdict import Ruling, exit_code_of
-from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, Unforeseen, explained
+from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, UnexpectedError, explained
 from tasklab.running.judged_run import JudgedRun, RunName, exit_code_of_runs
 from tests.unit.test_judges_command import a_draft, a_run
 
@@ -88,7 +88,7 @@ def test_a_plug_in_that_ends_the_process_gives_no_verdict(
 
 @pytest.mark.parametrize("error", [EOFError(), BrokenPipeError(32, "Broken pipe"), OSError(28, "No space left")])
 def test_an_error_that_typer_would_end_with_1_is_unforeseen(error: Exception) -> None:
-    with pytest.raises(Unforeseen), explained():
+    with pytest.raises(UnexpectedError), explained():
         raise error
 
 

@@ -3,7 +3,7 @@
 import pytest
 from rich.table import Table
 
-from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, worst
+from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, worst
 from tasklab.presentation.terminal import console
 
 COMMAND = "  tasklab replay world~" + "x" * 300

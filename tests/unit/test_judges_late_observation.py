@@ -12,7 +12,7 @@ from scenarios.judging.judge import judge
 from scenarios.judging.verdict import Ruling
 from scenarios.record.history import Event, History, Recorded
 from scenarios.record.run_facts import RunFacts
-from scenarios.stored.judge import judge_run
+from scenarios.stored.judge_files import judge_run
 from scenarios.stored.rundir import RunDirectory
 from tests.examples import examples
 from tests.history_strategies import Draft, legal_drafts

@@ -13,7 +13,7 @@ from scenarios.judging.policy import NO_POLICY
 from scenarios.judging.verdict import Ruling
 from scenarios.record.history import Recorded
 from scenarios.stored import reading
-from scenarios.stored.judge import judge_path
+from scenarios.stored.judge_files import judge_path
 from scenarios.stored.large.prefilter import prefilter
 from scenarios.stored.reading import read_files, read_foreign
 from tests.history_drafts import Draft

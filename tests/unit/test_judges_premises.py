@@ -20,7 +20,7 @@ from scenarios.judging.verdict import Ruling
 from scenarios.lookup import find_scenario, scenario_names
 from scenarios.record.history import NS_PER_S, History
 from scenarios.record.run_facts import FaultRecord, RunFacts, WorkFigures
-from scenarios.stored.judge import judge_run
+from scenarios.stored.judge_files import judge_run
 from scenarios.stored.rundir import RunDirectory
 from tests.histories import history, json_lines
 

@@ -14,7 +14,7 @@ from scenarios.judging.verdict import EXIT_UNKNOWN
 from scenarios.record.history import Recorded
 from scenarios.record.run_facts import RunFacts
 from scenarios.stored import reading
-from scenarios.stored.judge import Question, judge_path, judge_run
+from scenarios.stored.judge_files import JudgeOptions, judge_path, judge_run
 from scenarios.stored.large.prefilter import prefilter
 from scenarios.stored.reading import read_files
 from scenarios.stored.rundir import RunDirectory, runs_without_facts
@@ -57,8 +57,8 @@ def test_an_unsorted_history_is_read_where_that_is_said(
     monkeypatch.setattr(reading, "LARGE_BYTES_MIN", large_bytes_min)
     file = written(tmp_path, "history.jsonl", *reversed(RAN), DONE)
 
-    refused = judge_path(file, Question(frozenset({G.NO_LOST_TASK}))).judgement
-    read = judge_path(file, Question(frozenset({G.NO_LOST_TASK}), is_sorted=False)).judgement
+    refused = judge_path(file, JudgeOptions(frozenset({G.NO_LOST_TASK}))).judgement
+    read = judge_path(file, JudgeOptions(frozenset({G.NO_LOST_TASK}), is_sorted=False)).judgement
 
     assert "--unsorted" in refused.malformed[0]
     assert (read.malformed, read.exit_code) == ((), 0)

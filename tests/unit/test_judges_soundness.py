@@ -13,7 +13,7 @@ from scenarios.judging.policy import NO_POLICY
 from scenarios.judging.verdict import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, Ruling
 from scenarios.record.history import NS_PER_S, Recorded
 from scenarios.record.run_facts import FaultRecord, RunFacts
-from scenarios.stored.judge import judge_run
+from scenarios.stored.judge_files import judge_run
 from scenarios.stored.rundir import RunDirectory
 from tests.histories import history, json_lines, recorded
 

@@ -12,7 +12,7 @@ from chaos.faults import KillService
 from loadtests.exchange_files import read_live
 from loadtests.reliability import rows
 from scenarios.contract.system import Account, Outcome
-from scenarios.experiment.outside import EffectCounts
+from scenarios.experiment.outside import OutsideCounts
 from scenarios.experiment.run import Experiment
 from scenarios.experiment.scenario import AtStart, Strike
 from scenarios.experiment.strike_state import StrikeState
@@ -36,9 +36,9 @@ def only_the_last_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass(slots=True)
 class FakeOutside:
-    tallies: list[EffectCounts]
+    tallies: list[OutsideCounts]
 
-    def tally(self) -> EffectCounts:
+    def counts(self) -> OutsideCounts:
         return self.tallies.pop(0)
 
 
@@ -75,7 +75,7 @@ def no_submissions() -> Submissions:
     return Submissions(Events(), lambda: 0, ThreadSignal())
 
 
-def run_with(place: Path, *, tallies: list[EffectCounts], answers: list[Account | Exception]) -> FakeRun:
+def run_with(place: Path, *, tallies: list[OutsideCounts], answers: list[Account | Exception]) -> FakeRun:
     return FakeRun(RunDirectory(place), no_submissions(), FakeOutside(tallies), answers)
 
 
@@ -93,7 +93,9 @@ def last_figures(run: FakeRun, *, submitted: int = 0) -> Live | None:
 def test_the_figures_are_of_the_load_alone_and_count_what_no_list_names_as_missing(tmp_path: Path) -> None:
     account = Account(done=("a", "warm-up"), dead=(), cancelled=(), expired=(), pending=("e",))
     run = run_with(
-        tmp_path, tallies=[EffectCounts(effects=1), EffectCounts(effects=4, duplicates=1, repeats=2)], answers=[account]
+        tmp_path,
+        tallies=[OutsideCounts(effects=1), OutsideCounts(effects=4, duplicates=1, repeats=2)],
+        answers=[account],
     )
     run.nemesis.states.append(
         StrikeState(Strike(KillService("rabbitmq"), AtStart()), KillService("rabbitmq"), target="rabbitmq")
@@ -123,7 +125,7 @@ def test_the_figures_are_of_the_load_alone_and_count_what_no_list_names_as_missi
 
 
 def test_what_a_system_cannot_say_stays_unsaid(tmp_path: Path) -> None:
-    run = run_with(tmp_path, tallies=[EffectCounts(), EffectCounts()], answers=[Account(done=("a",))])
+    run = run_with(tmp_path, tallies=[OutsideCounts(), OutsideCounts()], answers=[Account(done=("a",))])
 
     live = last_figures(run)
 
@@ -132,7 +134,7 @@ def test_what_a_system_cannot_say_stays_unsaid(tmp_path: Path) -> None:
 
 
 def test_an_account_that_cannot_be_read_is_no_reason_to_stop(tmp_path: Path) -> None:
-    run = run_with(tmp_path, tallies=[EffectCounts()], answers=[ConnectionError("the database is struck")])
+    run = run_with(tmp_path, tallies=[OutsideCounts()], answers=[ConnectionError("the database is struck")])
 
     assert last_figures(run) is None
 
@@ -149,7 +151,7 @@ def test_an_account_that_cannot_be_read_is_no_reason_to_stop(tmp_path: Path) -> 
     ],
 )
 def test_a_fault_is_told_by_how_far_it_has_come(reached: dict[str, Any], stage: str, tmp_path: Path) -> None:
-    run = run_with(tmp_path, tallies=[EffectCounts(), EffectCounts()], answers=[Account()])
+    run = run_with(tmp_path, tallies=[OutsideCounts(), OutsideCounts()], answers=[Account()])
     run.nemesis.states.append(
         StrikeState(Strike(KillService("redis"), AtStart()), KillService("redis"), target="redis", **reached)
     )

@@ -10,7 +10,7 @@ from scenarios.contract.system import Account, Operation, Outcome, ReadStatus, S
 from scenarios.errors import RunFailed
 from scenarios.experiment import status_reader
 from scenarios.experiment.drain import Drained, drain
-from scenarios.experiment.outside import EffectCounts, Outside, Request
+from scenarios.experiment.outside import Outside, OutsideCounts, Request
 from scenarios.experiment.status_reader import StatusReader
 from scenarios.experiment.submissions import Submissions
 from scenarios.real.flows import ThreadSignal
@@ -121,7 +121,7 @@ def test_the_outside_tells_duplicates_from_refused_effects_other_steps_and_repea
     ):
         outside.answer(request)
 
-    assert outside.tally() == EffectCounts(effects=6, duplicates=2, repeats=1)
+    assert outside.counts() == OutsideCounts(effects=6, duplicates=2, repeats=1)
 
 
 def test_a_sync_point_counts_from_when_it_was_armed(outside: Outside) -> None:

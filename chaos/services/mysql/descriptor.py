@@ -62,5 +62,5 @@ DESCRIPTOR = ServiceDescriptor(
     open_exchange=MysqlExchange,
     provision=provision,
     remove=lambda address, namespace: server.drop_database(replace(address, database=namespace)),
-    ways=lambda address: ("proxy",),
+    proxy_kinds=lambda address: ("proxy",),
 )

@@ -62,9 +62,9 @@ class RabbitmqContainer(ContainerService):
         self._quorum_queues.await_saved()
         return super().kill()
 
-    def damage(self) -> str:
+    def confirmed_data_lost_by_kill(self) -> str:
         """The quorum queues that it has forgotten nevertheless."""
-        return self._quorum_queues.damage()
+        return self._quorum_queues.confirmed_data_lost_by_kill()
 
     def _configs(self) -> Iterable[str]:
         return self.container.output_of(CONFIGS).split("\0")

@@ -65,5 +65,5 @@ DESCRIPTOR = ServiceDescriptor(
     open_exchange=RabbitmqExchange,
     provision=lambda address, namespace: address,
     remove=remove,
-    ways=lambda address: ("relay", "proxy"),
+    proxy_kinds=lambda address: ("relay", "proxy"),
 )

@@ -31,7 +31,7 @@ class QuorumQueues:
         wait(self._unsaved, Deadline.after(SAVE_TIMEOUT_S))
         self._twice_before = self._started_twice()
 
-    def damage(self) -> str:
+    def confirmed_data_lost_by_kill(self) -> str:
         """The queues that the node has forgotten nevertheless, in words; nothing ("") if it knows them all."""
         forgotten = sorted(self._started_twice() - self._twice_before)
         if not forgotten:

@@ -116,9 +116,9 @@ class RabbitmqServer(Server):
         self._quorum_queues.await_saved()
         return super().kill()
 
-    def damage(self) -> str:
+    def confirmed_data_lost_by_kill(self) -> str:
         """The quorum queues that it has forgotten nevertheless."""
-        return self._quorum_queues.damage()
+        return self._quorum_queues.confirmed_data_lost_by_kill()
 
     def _evaluate(self, expression: str) -> str:
         """What the expression prints in an Erlang of its own that is connected to the node (rabbitmqctl takes five times as long)."""

@@ -7,7 +7,7 @@ import redis
 
 from chaos.errors import ChaosError, ServiceUnavailable
 from chaos.services.addresses import RedisAddress
-from chaos.services.descriptor import ServiceDescriptor, Way
+from chaos.services.descriptor import ProxyKind, ServiceDescriptor
 from chaos.services.exchange import as_os_errors
 from chaos.services.redis import server
 from chaos.services.redis.container import RedisContainer
@@ -79,7 +79,7 @@ def provision(address: RedisAddress, namespace: str) -> RedisAddress:
     return address
 
 
-def ways(address: RedisAddress) -> tuple[Way, ...]:
+def proxy_kinds(address: RedisAddress) -> tuple[ProxyKind, ...]:
     """Clients ask Sentinels for the primary, and the address that they answer leads past any proxy."""
     return () if address.sentinels else ("proxy",)
 
@@ -96,5 +96,5 @@ DESCRIPTOR = ServiceDescriptor(
     open_exchange=RedisExchange,
     provision=provision,
     remove=remove,
-    ways=ways,
+    proxy_kinds=proxy_kinds,
 )

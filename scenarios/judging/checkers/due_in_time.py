@@ -5,7 +5,7 @@ before the bound is not late.
 """
 
 from scenarios.judging.checkers.starts_in_time import late_start
-from scenarios.judging.excuses import Excuses
+from scenarios.judging.lateness import AllowedDelays
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Violation
 from scenarios.record.history import NS_PER_S, History, ns_of
@@ -14,7 +14,7 @@ from scenarios.record.history import NS_PER_S, History, ns_of
 def check(history: History, policy: Policy) -> Findings:
     """Scheduled tasks that started much after their time, or never."""
     tolerance_ns = ns_of(policy.tolerance_s or 0.0)
-    excuses: Excuses | None = None
+    allowed: AllowedDelays | None = None
     violations: list[Violation] = []
     exercised = 0
     latest_late_s = 0.0
@@ -22,12 +22,12 @@ def check(history: History, policy: Policy) -> Findings:
         due_s = timeline.due_s
         if due_s is None:
             continue
-        excuses = excuses or Excuses(history, policy)
+        allowed = allowed or AllowedDelays(history, policy)
         exercised += 1
         due_ns = ns_of(due_s[1])
         if timeline.attempts:
             latest_late_s = max(latest_late_s, (timeline.attempts[0].started_ns - due_ns) / NS_PER_S)
-        found = late_start(history, excuses, timeline, due_ns, tolerance_ns, "its time")
+        found = late_start(history, allowed, timeline, due_ns, tolerance_ns, "its time")
         if found is not None:
             violations.append(found)
     return Findings(

@@ -9,7 +9,7 @@ the end of its last attempt.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from scenarios.judging.excuses import is_answered_by_another, pauses_of
+from scenarios.judging.lateness import is_answered_by_another, pauses_of
 from scenarios.judging.policy import Policy
 from scenarios.judging.reconciliation import waits_rightly
 from scenarios.judging.verdict import Findings, Proof, Violation

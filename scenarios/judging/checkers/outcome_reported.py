@@ -6,7 +6,7 @@ its last status that was read later than `policy.budget_s` (30 s where not state
 """
 
 from scenarios.judging.causes import succeeded
-from scenarios.judging.excuses import Excuses, closed_ns
+from scenarios.judging.lateness import AllowedDelays, closed_ns
 from scenarios.judging.policy import REPORT_S, Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.events import FINAL_STATES
@@ -15,7 +15,7 @@ from scenarios.record.history import FOREVER_NS, Event, History, TaskTimeline, e
 
 def check(history: History, policy: Policy) -> Findings:
     """Tasks that ended, and that the system does not report as ended."""
-    excuses = Excuses(history, policy)
+    allowed = AllowedDelays(history, policy)
     violations = []
     exercised = 0
     lists_done = history.final is not None and history.final.done is not None
@@ -23,7 +23,7 @@ def check(history: History, policy: Policy) -> Findings:
         if not timeline.succeeded or _is_listed_otherwise(history, timeline):
             continue
         is_missing = lists_done and timeline.task not in history.lists.done
-        read = _last_read(excuses, timeline, policy)
+        read = _last_read(allowed, timeline, policy)
         exercised += lists_done or read is not None
         if not is_missing and (read is None or read.state in FINAL_STATES):
             continue
@@ -58,7 +58,7 @@ def _ended_ns(timeline: TaskTimeline) -> int:
     return max([*ends_ns, *([] if timeline.succeeded_ns is None else [timeline.succeeded_ns])])
 
 
-def _last_read(excuses: Excuses, timeline: TaskTimeline, policy: Policy) -> Event | None:
+def _last_read(allowed: AllowedDelays, timeline: TaskTimeline, policy: Policy) -> Event | None:
     """The last status that was asked for late enough, and answered while results are kept."""
     if not timeline.statuses:
         return None
@@ -71,5 +71,5 @@ def _last_read(excuses: Excuses, timeline: TaskTimeline, policy: Policy) -> Even
         asked_ns = earliest_ns(read)
         if read.t_ns >= until_ns or asked_ns <= bound_ns:
             continue
-        return read if asked_ns > excuses.extended_ns(timeline, bound_ns, ended_ns, asked_ns) else None
+        return read if asked_ns > allowed.extended_ns(timeline, bound_ns, ended_ns, asked_ns) else None
     return None

@@ -4,7 +4,7 @@ A pause with a scope stops the tasks that were submitted with that scope; one wi
 task, and so does any pause where no submission names a scope.
 """
 
-from scenarios.judging.excuses import pauses_of
+from scenarios.judging.lateness import pauses_of
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import History, ns_of

@@ -8,7 +8,7 @@ under `serial`, do not count. Scheduled tasks wait for their time and are no vic
 from bisect import bisect_left, bisect_right, insort
 
 from scenarios.judging.checkers.order_kept import serial_ends_ns, tasks_by_order_key
-from scenarios.judging.excuses import Excuses, closed_ns, is_answered_by_another
+from scenarios.judging.lateness import AllowedDelays, closed_ns, is_answered_by_another
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import FOREVER_NS, History, TaskTimeline
@@ -39,7 +39,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 def _overtakes(history: History, submitted: list[TaskTimeline], policy: Policy) -> list[tuple[TaskTimeline, int]]:
     """For each acknowledged task that was not scheduled, how many submitted after it started before it."""
-    excuses = Excuses(history, policy)
+    allowed = AllowedDelays(history, policy)
     blocked_ns = _blocked_until_ns(history) if policy.order == "serial" else {}
     overtakers = sorted(
         (one for one in submitted if one.attempts), key=lambda timeline: timeline.invoked_ns, reverse=True
@@ -59,7 +59,7 @@ def _overtakes(history: History, submitted: list[TaskTimeline], policy: Policy) 
             continue
         from_ns = blocked_ns.get(timeline.task, -FOREVER_NS)
         counted = bisect_left(starts_after, until_ns) - bisect_left(starts_after, min(from_ns, until_ns))
-        counted -= _while_paused(excuses, timeline, starts_after, from_ns, until_ns)
+        counted -= _while_paused(allowed, timeline, starts_after, from_ns, until_ns)
         overtakes.append((timeline, max(0, counted)))
     return overtakes
 
@@ -77,10 +77,10 @@ def _waited_until_ns(history: History, timeline: TaskTimeline) -> int | None:
 
 
 def _while_paused(
-    excuses: Excuses, timeline: TaskTimeline, starts_after: list[int], from_ns: int, until_ns: int
+    allowed: AllowedDelays, timeline: TaskTimeline, starts_after: list[int], from_ns: int, until_ns: int
 ) -> int:
     """How many of these starts fell into a pause of this task."""
-    own = [pause for pause in excuses.pauses if pause.stops(timeline)]
+    own = [pause for pause in allowed.pauses if pause.stops(timeline)]
     if not own:
         return 0
     first, last = bisect_left(starts_after, from_ns), bisect_left(starts_after, until_ns)

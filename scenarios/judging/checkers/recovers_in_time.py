@@ -4,7 +4,7 @@ Witnesses are the tasks whose attempt ended, or which were still pending, more t
 (or due) later count from then. What waits rightly at the end is no witness, and how long the lab waited proves nothing.
 """
 
-from scenarios.judging.excuses import Excuses, closed_ns, is_awaited
+from scenarios.judging.lateness import AllowedDelays, closed_ns, is_awaited
 from scenarios.judging.policy import Policy
 from scenarios.judging.reconciliation import waits_rightly
 from scenarios.judging.verdict import Findings, Proof, Violation
@@ -26,11 +26,11 @@ def check(history: History, policy: Policy) -> Findings:
     if policy.budget_s is None:
         undecided = f"the policy states no budget_s; it took {recovery_s:.3g} s"
         return Findings(exercised=exercised, undecided=undecided, figures=figures)
-    excuses = Excuses(history, policy)
+    allowed = AllowedDelays(history, policy)
     budget_ns = ns_of(policy.budget_s)
     violations = []
     for timeline in history.tasks.values():
-        found = _late(history, excuses, timeline, policy, _since_ns(timeline, healed_ns), budget_ns)
+        found = _late(history, allowed, timeline, policy, _since_ns(timeline, healed_ns), budget_ns)
         if found is not None:
             violations.append(found)
     return Findings(tuple(violations), exercised=exercised, figures=figures)
@@ -46,17 +46,17 @@ def _since_ns(timeline: TaskTimeline, healed_ns: int) -> int:
 
 
 def _late(
-    history: History, excuses: Excuses, timeline: TaskTimeline, policy: Policy, since_ns: int, budget_ns: int
+    history: History, allowed: AllowedDelays, timeline: TaskTimeline, policy: Policy, since_ns: int, budget_ns: int
 ) -> Violation | None:
     limit_ns = since_ns + budget_ns
     worked_ns = _last_work_ns(history, timeline)
-    if worked_ns > limit_ns and worked_ns > excuses.extended_ns(timeline, limit_ns, since_ns + 1, worked_ns):
+    if worked_ns > limit_ns and worked_ns > allowed.extended_ns(timeline, limit_ns, since_ns + 1, worked_ns):
         what = f"still at work {(worked_ns - since_ns) / NS_PER_S:.3g} s after the last healing, or its submission"
         return Violation(timeline.task, Proof.EVENTS, f"{what}; the budget is {policy.budget_s:g} s")
     end_ns = history.end_ns
-    if end_ns <= limit_ns or not _is_unfinished(history, excuses, timeline, policy):
+    if end_ns <= limit_ns or not _is_unfinished(history, allowed, timeline, policy):
         return None
-    latest_ns = excuses.extended_ns(timeline, limit_ns, since_ns + 1, end_ns)
+    latest_ns = allowed.extended_ns(timeline, limit_ns, since_ns + 1, end_ns)
     if end_ns <= latest_ns or closed_ns(history, timeline) <= latest_ns:
         return None
     what = f"still pending {(end_ns - since_ns) / NS_PER_S:.3g} s after the last healing, or its submission"
@@ -70,10 +70,10 @@ def _last_work_ns(history: History, timeline: TaskTimeline) -> int:
     return timeline.effects[-1].t_ns if timeline.effects else -FOREVER_NS
 
 
-def _is_unfinished(history: History, excuses: Excuses, timeline: TaskTimeline, policy: Policy) -> bool:
+def _is_unfinished(history: History, allowed: AllowedDelays, timeline: TaskTimeline, policy: Policy) -> bool:
     """Listed as pending, and not rightly so; where there is no such list, awaited and not ended by anything that was seen."""
     if timeline.task in history.lists.pending:
-        return not waits_rightly(history, timeline, policy, excuses.pauses)
+        return not waits_rightly(history, timeline, policy, allowed.pauses)
     if history.final is not None:
         return False
     return (

@@ -9,7 +9,7 @@ that was over and `budget_s` passed (docs/adr/0003). What the policy does not st
 from collections.abc import Sequence
 
 from scenarios.judging.causes import Cause, Repeat, repeats_of
-from scenarios.judging.excuses import Excuses, closed_ns
+from scenarios.judging.lateness import AllowedDelays, closed_ns
 from scenarios.judging.policy import Policy
 from scenarios.judging.reconciliation import latest_retry_ns, number_in_round
 from scenarios.judging.verdict import Findings, Proof, Violation
@@ -21,17 +21,17 @@ _COUNTED = (Cause.FAILED_BEFORE, Cause.UNEXPLAINED)
 def check(history: History, policy: Policy) -> Findings:
     """Tasks tried again too soon, too late, never, too often or in vain."""
     repeats = repeats_of(history, policy)
-    excuses = Excuses(history, policy)
+    allowed = AllowedDelays(history, policy)
     violations: list[Violation] = []
     exercised = 0
     for timeline in history.tasks.values():
         failures = [attempt for attempt in timeline.attempts if attempt.outcome == "fail"]
-        violations.extend(_never(history, excuses, timeline, failures, policy))
+        violations.extend(_never(history, allowed, timeline, failures, policy))
         own = repeats.get(timeline.task, ())
         if not own:
             continue
         exercised += bool(failures)
-        violations.extend(_delays(excuses, timeline, failures, own, policy))
+        violations.extend(_delays(allowed, timeline, failures, own, policy))
         violations.extend(_in_vain(timeline, failures))
         violations.extend(_too_many(timeline, own, policy))
     undecided = ""
@@ -46,7 +46,11 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def _delays(
-    excuses: Excuses, timeline: TaskTimeline, failures: list[AttemptRecord], repeats: Sequence[Repeat], policy: Policy
+    allowed: AllowedDelays,
+    timeline: TaskTimeline,
+    failures: list[AttemptRecord],
+    repeats: Sequence[Repeat],
+    policy: Policy,
 ) -> list[Violation]:
     if policy.delays_s is None:
         return []
@@ -68,7 +72,7 @@ def _delays(
             if id(retry) not in redelivered:
                 what = f"retried {waited_ns / NS_PER_S:.3g} s after failure {number}, before {least_s:g} s"
                 violations.append(Violation(timeline.task, Proof.EVENTS, what))
-        elif retry.started_ns > latest_ns and retry.started_ns > excuses.extended_ns(
+        elif retry.started_ns > latest_ns and retry.started_ns > allowed.extended_ns(
             timeline, latest_ns, failure.ended_ns, retry.started_ns
         ):
             what = f"retried {waited_ns / NS_PER_S:.3g} s after failure {number}, after {most_s:g} s"
@@ -77,7 +81,7 @@ def _delays(
 
 
 def _never(
-    history: History, excuses: Excuses, timeline: TaskTimeline, failures: list[AttemptRecord], policy: Policy
+    history: History, allowed: AllowedDelays, timeline: TaskTimeline, failures: list[AttemptRecord], policy: Policy
 ) -> list[Violation]:
     """A retry that is due and never comes; not of a task that ended otherwise in time."""
     last = failures[-1] if failures else None
@@ -91,7 +95,7 @@ def _never(
     latest_ns = retry_ns + ns_of(policy.tolerance_s or 0.0)
     if end_ns <= latest_ns:
         return []
-    latest_ns = excuses.extended_ns(timeline, latest_ns, last.ended_ns, end_ns)
+    latest_ns = allowed.extended_ns(timeline, latest_ns, last.ended_ns, end_ns)
     if end_ns <= latest_ns or closed_ns(history, timeline) <= latest_ns:
         return []
     what = f"not retried {(end_ns - last.ended_ns) / NS_PER_S:.3g} s after its last failure"

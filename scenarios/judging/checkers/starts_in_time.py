@@ -3,7 +3,7 @@
 `wait_s` is a number, or one for each priority, keyed by text. Faults and pauses excuse as in rule 16.
 """
 
-from scenarios.judging.excuses import Excuses, closed_ns, is_awaited, never_started
+from scenarios.judging.lateness import AllowedDelays, closed_ns, is_awaited, never_started
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import FOREVER_NS, NS_PER_S, History, TaskTimeline, ns_of
@@ -13,7 +13,7 @@ def check(history: History, policy: Policy) -> Findings:
     """Tasks that waited too long for their first start, or for ever."""
     if policy.wait_s is None:
         return Findings(undecided="the policy states no wait_s")
-    excuses = Excuses(history, policy)
+    allowed = AllowedDelays(history, policy)
     violations: list[Violation] = []
     exercised = 0
     for timeline in history.tasks.values():
@@ -24,7 +24,7 @@ def check(history: History, policy: Policy) -> Findings:
         exercised += 1
         due_s = timeline.due_s
         ready_ns = since_ns if due_s is None else max(since_ns, ns_of(due_s[1]))
-        found = late_start(history, excuses, timeline, ready_ns, ns_of(wait_s), "it was ready")
+        found = late_start(history, allowed, timeline, ready_ns, ns_of(wait_s), "it was ready")
         if found is not None:
             violations.append(found)
     return Findings(tuple(violations), exercised=exercised, figures={"awaited": exercised, "late": len(violations)})
@@ -39,13 +39,13 @@ def _wait_s(timeline: TaskTimeline, policy: Policy) -> float | None:
 
 
 def late_start(
-    history: History, excuses: Excuses, timeline: TaskTimeline, ready_ns: int, wait_ns: int, after: str
+    history: History, allowed: AllowedDelays, timeline: TaskTimeline, ready_ns: int, wait_ns: int, after: str
 ) -> Violation | None:
     """The violation of a task that started, or did not start, by this time and its excuses."""
     bound_ns = min(FOREVER_NS, ready_ns + wait_ns)
     if timeline.attempts:
         started_ns = timeline.attempts[0].started_ns
-        if started_ns <= bound_ns or started_ns <= excuses.extended_ns(timeline, bound_ns, ready_ns, started_ns):
+        if started_ns <= bound_ns or started_ns <= allowed.extended_ns(timeline, bound_ns, ready_ns, started_ns):
             return None
         if closed_ns(history, timeline) <= bound_ns:
             return None
@@ -54,7 +54,7 @@ def late_start(
     end_ns = history.end_ns
     if end_ns <= bound_ns or not never_started(history, timeline) or not is_awaited(history, timeline):
         return None
-    latest_ns = excuses.extended_ns(timeline, bound_ns, ready_ns, end_ns)
+    latest_ns = allowed.extended_ns(timeline, bound_ns, ready_ns, end_ns)
     if end_ns <= latest_ns or closed_ns(history, timeline) <= latest_ns:
         return None
     what = f"had not started {(end_ns - ready_ns) / NS_PER_S:.3g} s after {after}"

@@ -51,7 +51,7 @@ class Register(Model):
     """`write` sets the value, `read` returns it. A read of unknown result (None) is always possible."""
 
     def step(self, state: Hashable, call: Call) -> tuple[Hashable] | None:
-        """See Model."""
+        """Write or read the value."""
         if call.f == "write":
             return (call.value,)
         if call.f == "read" and (call.value is None or call.value == state):
@@ -63,7 +63,7 @@ class CasRegister(Register):
     """A register with `cas` of (old, new), which happens only where the value is the old one."""
 
     def step(self, state: Hashable, call: Call) -> tuple[Hashable] | None:
-        """See Model."""
+        """A `cas` swaps the value; other calls are those of a register."""
         if call.f != "cas":
             return super().step(state, call)
         assert isinstance(call.value, tuple), "the reader of operations refuses a cas without its two values"
@@ -77,7 +77,7 @@ class Mutex(Model):
     initial = False
 
     def step(self, state: Hashable, call: Call) -> tuple[Hashable] | None:
-        """See Model."""
+        """Take or give back the lock."""
         if call.f == "acquire":
             return None if state else (True,)
         return (False,) if state else None

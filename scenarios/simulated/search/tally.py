@@ -13,14 +13,14 @@ class Tally:
     """Rows, counted as they come. `differing`: tokens of worlds that came out otherwise when they were run again.
 
     `faults`: that bit; `calm`: worlds in which none did. `tested`: by promise, the worlds in which it was put to the test and held,
-    0 where it only was claimed; `silent`: rows of an earlier version, which do not say that.
+    0 where it only was claimed; `without_details`: rows of an earlier version, which do not hold that.
     """
 
     worlds: int = 0
     tasks: int = 0
     faults: int = 0
     calm: int = 0
-    silent: int = 0
+    without_details: int = 0
     virtual_s: float = 0.0
     broken: list[Row] = field(default_factory=list)
     unknown: list[Row] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Tally:
             self.broken.append(row)
         elif row.exit_code != EXIT_HELD:
             self.unknown.append(row)
-        self.silent += row.exit_code == EXIT_HELD and not row.held
+        self.without_details += row.exit_code == EXIT_HELD and not row.held
         self.tested.update({**dict.fromkeys(row.held, 1), **dict.fromkeys(row.untested, 0)})
         for why in row.gone:
             self.gone[why.partition(": ")[2]] += 1
@@ -72,6 +72,6 @@ class Tally:
     def seldom_tested(self) -> list[tuple[str, int]]:
         """The promises that fewer worlds put to the test than were run, and how many did, the fewest first; no broken one."""
         broken = {promise for row in self.broken for promise in row.broken}
-        told = self.worlds - self.silent
+        told = self.worlds - self.without_details
         seldom = [(count, name) for name, count in self.tested.items() if count < told and name not in broken]
         return [(name, count) for count, name in sorted(seldom)]

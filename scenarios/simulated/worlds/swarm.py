@@ -202,21 +202,21 @@ def _undo_at_call(draw: _Draw) -> PlannedCallFault:
     return PlannedCallFault(fiber, call, "undo", code=draw.chance.choice((1205, 1213)))
 
 
-def _kill_at_gate(draw: _Draw) -> PlannedStrike:
+def _kill_at_sync_point(draw: _Draw) -> PlannedStrike:
     when = draw.chance.choice(("AttemptBegun", "EffectAccepted"))
-    return _at_gate(KillProcess.name, draw, when, draw.short_s())
+    return _at_sync_point(KillProcess.name, draw, when, draw.short_s())
 
 
-def _pause_at_gate(draw: _Draw) -> PlannedStrike:
+def _pause_at_sync_point(draw: _Draw) -> PlannedStrike:
     when = draw.chance.choice(("AttemptBegun", "EffectAccepted"))
-    return _at_gate(PauseProcess.name, draw, when, draw.long_s(draw.lease_s))
+    return _at_sync_point(PauseProcess.name, draw, when, draw.long_s(draw.lease_s))
 
 
 def _pause_leader(draw: _Draw) -> PlannedStrike:
-    return _at_gate(PauseProcess.name, draw, "LeaderAtWork", draw.long_s(draw.lock_s))
+    return _at_sync_point(PauseProcess.name, draw, "LeaderAtWork", draw.long_s(draw.lock_s))
 
 
-def _at_gate(fault: str, draw: _Draw, when: str, lasts_s: float) -> PlannedStrike:
+def _at_sync_point(fault: str, draw: _Draw, when: str, lasts_s: float) -> PlannedStrike:
     return PlannedStrike(fault, {}, when=when, trigger={"nth": draw.nth_task()}, lasts_s=lasts_s)
 
 
@@ -230,7 +230,7 @@ def _fail_over(draw: _Draw) -> PlannedStrike:
 
 
 def _swallow_ack(draw: _Draw) -> PlannedStrike:
-    """Of the only worker, any ack that surely comes; of several, the next one of the worker that begins the first attempt."""
+    """With one worker: an ack that surely comes. With several: the next ack of the worker that begins the first attempt."""
     if draw.sizes.workers == 1:
         aim = {"process": "worker-1", "nth": draw.nth_task()}
         return PlannedStrike(SwallowAck.name, aim, when="AtStart", lasts_s=0.0)
@@ -239,7 +239,7 @@ def _swallow_ack(draw: _Draw) -> PlannedStrike:
 
 
 def _withhold_confirm(draw: _Draw) -> PlannedStrike:
-    """From a publish on that comes if every task is accepted."""
+    """The fault begins at a publish that comes if every task is accepted."""
     aim = {"process": draw.process("relay"), "nth": draw.nth_task()}
     return PlannedStrike(WithholdConfirm.name, aim, when="AtStart", lasts_s=draw.chance.choice((0.3, 1.5, 3.0)))
 
@@ -262,8 +262,8 @@ _KINDS: tuple[Callable[[_Draw], PlannedStrike | PlannedCallFault], ...] = (
     _cut_at_call,
     _cut_off_client,
     _undo_at_call,
-    _kill_at_gate,
-    _pause_at_gate,
+    _kill_at_sync_point,
+    _pause_at_sync_point,
     _pause_leader,
     _kill_service,
     _fail_over,

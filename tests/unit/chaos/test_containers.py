@@ -179,8 +179,8 @@ def test_a_queue_started_anew_is_forgotten(tmp_path: Path) -> None:
     member(tmp_path, "first", "orders", written_ns=1)
     member(tmp_path, "other", "letters", written_ns=1)
     queues.await_saved()
-    assert queues.damage() == ""
+    assert queues.confirmed_data_lost_by_kill() == ""
 
     member(tmp_path, "second", "orders", written_ns=1)
 
-    assert queues.damage().startswith("it forgot orders and the messages in it")
+    assert queues.confirmed_data_lost_by_kill().startswith("it forgot orders and the messages in it")

@@ -42,7 +42,7 @@ def pauses_of(history: History) -> list[PromisedPause]:
     return [*pauses, *(PromisedPause(scope, since_ns, FOREVER_NS) for scope, since_ns in begun.items())]
 
 
-class Excuses:
+class AllowedDelays:
     """The faults and pauses of a history, asked how far they move a bound."""
 
     def __init__(self, history: History, policy: Policy) -> None:

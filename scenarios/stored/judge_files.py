@@ -38,7 +38,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class JudgeOptions:
     """What to judge a history by. What is None is taken from the run or the file; `keep`: tasks whose journeys will be asked for.
 
     `is_sorted` False: in a history from elsewhere the time of an actor may go back.
@@ -50,7 +50,7 @@ class Question:
     is_sorted: bool = True
 
 
-AS_STATED = Question()
+AS_STATED = JudgeOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def no_objections(recorded: Recorded) -> Objections:
     return Objections()
 
 
-def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
+def judge_path(path: Path, options: JudgeOptions = AS_STATED) -> Judged:
     """Judge a run directory (and write its verdicts.json, if it can be written) or a history file.
 
     Raises:
@@ -80,7 +80,7 @@ def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
     """
     if path.is_dir():
         directory = RunDirectory(path)
-        judged = _judge_run(directory, question)
+        judged = _judge_run(directory, options)
         try:
             directory.write_verdicts(judged.judgement.to_record())
         except OSError as error:
@@ -91,13 +91,13 @@ def judge_path(path: Path, question: Question = AS_STATED) -> Judged:
         raise NothingToJudge(f"{path} is neither a directory nor a regular file")
     try:
         if is_large([path]) and is_lines(path):
-            return _judge_large(path, [path], question, question.policy or NO_POLICY, ())
-        reading = read_foreign(path, is_sorted=question.is_sorted)
+            return _judge_large(path, [path], options, options.policy or NO_POLICY, ())
+        reading = read_foreign(path, is_sorted=options.is_sorted)
     except OSError as error:
         raise NothingToJudge(f"{path} cannot be read: {error.strerror or error}") from error
     stated = None if reading.claims is None else claims_from(reading.claims)
-    policy = policy_from(reading.policy) if question.policy is None else question.policy
-    return _judge(path, reading.recorded, question.claims or stated, policy, ())
+    policy = policy_from(reading.policy) if options.policy is None else options.policy
+    return _judge(path, reading.recorded, options.claims or stated, policy, ())
 
 
 def judge_run(directory: RunDirectory) -> Judgement:
@@ -111,16 +111,16 @@ def judge_run(directory: RunDirectory) -> Judgement:
     return judgement
 
 
-def _judge_run(directory: RunDirectory, question: Question) -> Judged:
+def _judge_run(directory: RunDirectory, options: JudgeOptions) -> Judged:
     try:
         facts = directory.read_facts()
     except (OSError, msgspec.DecodeError) as error:
         raise NothingToJudge(f"{directory.path} holds no run: {RUN_FILE} is missing or damaged") from error
     problems = [*facts.problems, *([] if facts.finished else ["the run did not come to its end"])]
-    stated = Question(
-        claims_from(facts.claims) if question.claims is None else question.claims,
-        policy_from(facts.policy) if question.policy is None else question.policy,
-        question.keep,
+    stated = JudgeOptions(
+        claims_from(facts.claims) if options.claims is None else options.claims,
+        policy_from(facts.policy) if options.policy is None else options.policy,
+        options.keep,
     )
     assert stated.policy is not None
     files = directory.history_files()
@@ -156,7 +156,7 @@ def _collector_at_rest() -> Iterator[None]:
 def _judge_large(
     source: Path,
     files: Sequence[Path],
-    question: Question,
+    options: JudgeOptions,
     policy: Policy,
     problems: Sequence[str],
     objections: Objecting = no_objections,
@@ -166,21 +166,21 @@ def _judge_large(
     from scenarios.stored.large.prefilter import ScanFailed, prefilter
 
     try:
-        prefiltered = prefilter(files, policy, keep=question.keep, is_sorted=question.is_sorted)
+        prefiltered = prefilter(files, policy, keep=options.keep, is_sorted=options.is_sorted)
     except (duckdb.OutOfMemoryException, ScanFailed) as error:  # reading it whole would take more memory still
         why = f"the history is too large for the memory that is there: {str(error).splitlines()[0]}"
         nothing = Recorded(History([]), sources=tuple(file.name for file in files))
-        return _judge(source, nothing, question.claims, policy, [*problems, why])
+        return _judge(source, nothing, options.claims, policy, [*problems, why])
     except (duckdb.Error, *DAMAGED):  # read whole, the history says itself, by file and line, what cannot be read
         return _judge(
             source,
-            read_files(files, is_sorted=question.is_sorted),
-            question.claims,
+            read_files(files, is_sorted=options.is_sorted),
+            options.claims,
             policy,
             problems,
             objections=objections,
         )
-    return _judge(source, prefiltered.recorded, question.claims, policy, problems, prefiltered.unremarkable, objections)
+    return _judge(source, prefiltered.recorded, options.claims, policy, problems, prefiltered.unremarkable, objections)
 
 
 def _judge(

@@ -16,7 +16,7 @@ EXIT_INTERRUPTED = 130
 """A campaign ended before its seeds: Ctrl-C, or the reader of its output has gone. A break found by then takes precedence."""
 
 
-class Unforeseen(Exception):
+class UnexpectedError(Exception):
     """An end of input or an operating system's error that no code foresaw: the lab is at fault, or a plug-in."""
 
 
@@ -34,7 +34,7 @@ def explained() -> Iterator[None]:
     """Turns a mistake of the caller into one sentence and exit code 2, a failure of the lab into exit code 3.
 
     The exit codes 0 and 1 are given only by a verdict, so a plug-in's `sys.exit()` is a failure, too. An `EOFError` or `OSError`
-    is passed on as `Unforeseen`: Typer would end with 1, which states that a promise is broken.
+    is passed on as `UnexpectedError`: Typer would end with 1, which states that a promise is broken.
     """
     from chaos.errors import ChaosError
     from scenarios.errors import ScenarioError, WrongUsage
@@ -48,7 +48,7 @@ def explained() -> Iterator[None]:
     except SystemExit as error:
         fail(f"unknown: the plug-in ended the lab's process: SystemExit({error.code!r})", EXIT_UNKNOWN)
     except (EOFError, OSError) as error:
-        raise Unforeseen(f"{type(error).__name__}: {error}") from error
+        raise UnexpectedError(f"{type(error).__name__}: {error}") from error
     except KeyboardInterrupt:
         print("tasklab: interrupted; everything that was started has been ended", file=sys.stderr)
         raise
