@@ -21,13 +21,15 @@ class Message:
 class Evidence:
     """What was seen of a bite: in words for people, and the messages that were struck, for matching them to tasks.
 
-    `words` quote no body: it may hold a secret. `at_ns`: the instant at which the fault took effect, where the injector knows it
+    `words` quote no body: it may hold a secret. `interrupted`: messages that were delivered and not settled on a connection that the
+    fault cut; the broker delivers them again. `at_ns`: the instant at which the fault took effect, where the injector knows it
     better than the caller: on the monotonic clock of this machine, or in a simulated world on its own clock.
     """
 
     words: str
     messages: tuple[Message, ...] = ()
     at_ns: int | None = None
+    interrupted: tuple[Message, ...] = ()
 
 
 class Injection(Protocol):

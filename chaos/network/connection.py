@@ -187,7 +187,8 @@ class RelayedConnection:
         due = [armed for armed in counting if armed.counts_to()]
         if not due:
             return True
-        firings = [(armed, _firing(armed.rule, operation)) for armed in due]
+        assert self._conversation is not None, "an operation was read from it"
+        firings = [(armed, _firing(armed.rule, operation, self._conversation)) for armed in due]
         if isinstance(operation, AckSent):
             self._die(firings)
             return False
@@ -239,7 +240,8 @@ class RelayedConnection:
         self._link.connections.discard(self)
 
 
-def _firing(rule: Rule, operation: AckSent | Published) -> Firing:
+def _firing(rule: Rule, operation: AckSent | Published, conversation: Conversation) -> Firing:
+    cut_off = conversation.unsettled() if isinstance(operation, AckSent) else ()
     return Firing(
         rule,
         operation.channel,
@@ -248,4 +250,5 @@ def _firing(rule: Rule, operation: AckSent | Published) -> Firing:
         in_confirm_mode=operation.in_confirm_mode,
         messages=tuple(content.message() for content in operation.contents),
         at_ns=time.monotonic_ns(),
+        interrupted=tuple(content.message() for content in cut_off),
     )

@@ -141,6 +141,10 @@ class Conversation:
                 self._keep(channel, channel.incoming)
                 channel.incoming = None
 
+    def unsettled(self) -> tuple[Content, ...]:
+        """The deliveries that wait for their settlement, of all channels."""
+        return tuple(content for channel in self._channels.values() for content in channel.unsettled.values())
+
     def _follow_client_method(self, frame: Frame, channel: _Channel) -> AckSent | None:
         method = frame.method
         if method == PUBLISH:

@@ -34,7 +34,8 @@ class Firing:
     """What a rule did when it fired.
 
     `tag`: the delivery tag of the ack, or the number of the publish in its channel. `messages`: those that it was about (several for
-    an ack of many). `in_confirm_mode`: of the channel, at a publish. `at_ns`: on the monotonic clock.
+    an ack of many). `in_confirm_mode`: of the channel, at a publish. `at_ns`: on the monotonic clock. `interrupted`: messages of
+    other deliveries that were not settled on the connection that it cut.
     """
 
     rule: Rule
@@ -44,10 +45,11 @@ class Firing:
     in_confirm_mode: bool = False
     messages: tuple[Message, ...] = ()
     at_ns: int = field(default=0, compare=False)
+    interrupted: tuple[Message, ...] = ()
 
     def evidence(self) -> Evidence:
         """For an injector: in words, which quote no message, and with the messages."""
-        return Evidence(self._words(), self.messages, self.at_ns)
+        return Evidence(self._words(), self.messages, self.at_ns, self.interrupted)
 
     def _words(self) -> str:
         if isinstance(self.rule, SwallowNthAck):

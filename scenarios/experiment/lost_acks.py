@@ -62,6 +62,8 @@ def lost_acks(
 ) -> tuple[list[Event], list[str]]:
     """An `ack.info` for each acknowledgement that was swallowed, in the order of time; and what could not be decided, in words.
 
+    Also for each delivery that was not settled yet on the connection that was cut: its acknowledgement cannot arrive any more.
+
     `attempt_of`: the number of the latest attempt of a task in a process, where it is known.
     """
     events: list[Event] = []
@@ -69,7 +71,7 @@ def lost_acks(
     for state in states:
         if not state.fault.loses_ack or state.bit_ns is None:
             continue
-        for message in state.evidence.messages:
+        for message in (*state.evidence.messages, *state.evidence.interrupted):
             tasks = tasks_in(message, ids)
             if len(tasks) > 1:
                 named = f"{tasks[0]}, {tasks[1]}" + (f" and {len(tasks) - 2} more" if len(tasks) > 2 else "")

@@ -10,8 +10,6 @@ import tasklab
 ROOT = Path(tasklab.__file__).parents[1]
 PACKAGES = ("tasklab", "reference_impl", "chaos", "scenarios", "reports", "loadtests")
 HEADING = "Class names in two modules"
-MIRROR = "scenarios/plugin/tasklab_plugin.py"
-"""The words of `tasklab` for another interpreter: the same names on purpose."""
 
 
 def shared_names() -> dict[str, set[str]]:
@@ -19,9 +17,8 @@ def shared_names() -> dict[str, set[str]]:
     defined: dict[str, set[str]] = defaultdict(set)
     for file in [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]:
         for node in ast.parse(file.read_text()).body:
-            path = str(file.relative_to(ROOT))
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and path != MIRROR:
-                defined[node.name].add(path)
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                defined[node.name].add(str(file.relative_to(ROOT)))
     return {name: files for name, files in defined.items() if len(files) > 1}
 
 

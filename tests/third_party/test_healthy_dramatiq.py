@@ -19,9 +19,9 @@ KILLS = int(os.environ.get("TASKLAB_KILLS", "2"))
 RUN_TIMEOUT_S = 180
 
 
-def run(python: Path, seed: int, out: Path) -> tuple[int, dict[str, Any]]:
-    """One worker killed after its effect: the exit code, and what --json printed of the run."""
-    command = [sys.executable, "-m", "tasklab", "run", "worker_killed_after_effect", "--json", "--out", str(out)]
+def run(python: Path, scenario: str, seed: int, out: Path) -> tuple[int, dict[str, Any]]:
+    """One run: the exit code, and what --json printed of the run."""
+    command = [sys.executable, "-m", "tasklab", "run", scenario, "--json", "--out", str(out)]
     command += ["--system", "healthy_dramatiq.lab:system", "--python", str(python), "--seed", str(seed)]
     done = subprocess.run(command, cwd=PLACE, capture_output=True, text=True, timeout=RUN_TIMEOUT_S)
     assert done.stdout, done.stderr
@@ -33,9 +33,19 @@ def run(python: Path, seed: int, out: Path) -> tuple[int, dict[str, Any]]:
 def test_a_killed_worker_of_a_healthy_system_breaks_no_promise(
     third_party_python: Path, tmp_path: Path, seed: int
 ) -> None:
-    code, one = run(third_party_python, seed, tmp_path)
+    code, one = run(third_party_python, "worker_killed_after_effect", seed, tmp_path)
 
     assert one["problems"] == []
     assert {name: said["verdict"] for name, said in one["verdicts"].items() if said["verdict"] != "held"} == {}
     assert one["verdicts"]["duplicates_explained"]["exercised"], "nothing was delivered again"
+    assert code == 0
+
+
+def test_a_lost_acknowledgement_explains_what_was_under_way_on_its_connection(
+    third_party_python: Path, tmp_path: Path
+) -> None:
+    code, one = run(third_party_python, "ack_lost", 1, tmp_path)
+
+    assert one["problems"] == []
+    assert {name: said["verdict"] for name, said in one["verdicts"].items() if said["verdict"] != "held"} == {}
     assert code == 0

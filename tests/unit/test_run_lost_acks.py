@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -115,6 +116,15 @@ def test_an_ack_of_many_messages_is_told_of_each() -> None:
     events, _ = lost_acks([swallowed(as_json(id=1), as_json(id=12))], SHORT_IDS, lambda *_: None)
 
     assert [event.task for event in events] == ["task-1", "task-2"]
+
+
+def test_a_delivery_that_was_not_settled_when_the_connection_was_cut_is_told_too() -> None:
+    state = swallowed(as_json(id=907))
+    state.evidence = replace(state.evidence, interrupted=(Message(as_json(id=12)),))
+
+    events, problems = lost_acks([state], SHORT_IDS, lambda *_: None)
+
+    assert ([event.task for event in events], problems) == (["task-4", "task-2"], [])
 
 
 def test_an_ack_that_could_be_that_of_two_tasks_is_a_problem_and_excuses_neither() -> None:
