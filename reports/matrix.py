@@ -8,6 +8,8 @@ from reports.ruling import Overall, named
 from reports.wording import count
 from scenarios.judging.verdict import Ruling
 
+WORST_FIRST = (Ruling.BROKEN, Ruling.UNKNOWN, Ruling.HELD)
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -39,6 +41,14 @@ class Matrix:
     cells: dict[str, dict[str, tuple[Entry, ...]]]
     empty: dict[str, dict[str, str]]
     totals: tuple[str, ...]
+
+    def rate(self, scenario: str, system: str) -> str:
+        """How many runs of a cell had which ruling, where it holds several: `broken 3 of 5, held 2 of 5`; else nothing ("")."""
+        rulings = [entry.ruling for entry in self.cells[scenario][system]]
+        if len(rulings) < 2:
+            return ""
+        counts = {ruling: rulings.count(ruling) for ruling in WORST_FIRST}
+        return ", ".join(f"{ruling} {number} of {len(rulings)}" for ruling, number in counts.items() if number)
 
 
 def matrix_of(runs: Sequence[tuple[str, StoredRun, Overall]], inapplicable: Sequence[Inapplicable] = ()) -> Matrix:

@@ -74,5 +74,10 @@ def ended_in(account: Account) -> set[str]:
     return {task for names in (account.done, account.dead, account.cancelled, account.expired) for task in names or ()}
 
 
+def listed_in(account: Account) -> set[str]:
+    """The tasks that are in any list."""
+    return ended_in(account) | set(account.pending or ())
+
+
 def _seconds(since_ns: int, until_ns: int) -> float:
     return (until_ns - since_ns) / 1e9

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from scenarios.contract.system import Account, Submit
 from scenarios.errors import RunFailed
-from scenarios.experiment.drain import SETTLED_S, Drained, all_ended, drain, ended_in
+from scenarios.experiment.drain import SETTLED_S, Drained, all_ended, drain, ended_in, listed_in
 from scenarios.experiment.driver import Driver
 from scenarios.experiment.lost_acks import lost_acks
 from scenarios.experiment.nemesis import Nemesis
@@ -21,6 +21,7 @@ from scenarios.record.run_facts import WorkFigures
 READY_TIMEOUT_S = 30.0
 LOOK_S = 0.05
 READ_LAST_S = 5.0
+FOREIGN_SHOWN = 3
 BUDGET_S = 30.0
 """For a system that states no budget of its own."""
 
@@ -71,7 +72,8 @@ class Experiment:
         Whether the scenario fits the system at all is known before (`fitting`).
 
         1. start: every process of the system starts.
-        2. warm-up: one task is submitted until it has had its effect, where processes take unknown time to get ready.
+        2. warm-up: one task is submitted until it has had its effect, where processes take unknown time to get ready. The system's
+           account must be empty before it, and hold nothing else after it.
         3. storm: clients submit on schedule, a reader reads statuses, the supervisor starts processes again that end by themselves,
            and the nemesis strikes, each fault at its moment, and lifts it; until all is submitted and every strike is over.
         4. calm: nothing disturbs the system any more; the drain waits until every task has ended, or nothing moves.
@@ -87,8 +89,10 @@ class Experiment:
             self.stage.begin("start")
             self.stage.start_processes()
             if self.timing.warm_up is not None:
+                self._check_clean()
                 self.stage.begin("warm-up")
                 self._warm_up(self.timing.warm_up)
+                self._check_clean(self.timing.warm_up.task)
             self._storm(driver)
             self.stage.begin("calm")
             drained = self._calm(driver)
@@ -120,6 +124,27 @@ class Experiment:
 
     def _is_struck(self, process: str) -> bool:
         return self.nemesis.holds_down(process) or self.stage.holds_down(process)
+
+    def _check_clean(self, own: str | None = None) -> None:
+        """Refuse a system that lists tasks of an earlier run. `own`: the task that may be there; None: before any, so none may.
+
+        Raises:
+            RunFailed: it lists others, which are named.
+        """
+        try:
+            account = self.stage.account()
+        except RunFailed:
+            self.stage.check_plugin()
+            if own is None:
+                return  # before the warm-up nothing is known to be ready; it is asked again after it
+            raise
+        foreign = sorted(listed_in(account or Account()) - {own})
+        if foreign:
+            more = f" (and {len(foreign) - FOREIGN_SHOWN} more)" if len(foreign) > FOREIGN_SHOWN else ""
+            raise RunFailed(
+                f"the run did not start clean: before any client submitted, the system's account lists {', '.join(foreign[:FOREIGN_SHOWN])}"
+                f"{more}; let account() list the tasks of its own namespace only"
+            )
 
     def _warm_up(self, submit: Submit) -> None:
         """Submit one task until it is accepted, and wait for its effect: only a consumer that consumes is ready."""

@@ -46,12 +46,13 @@ class Signal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """A process that ended by itself, after `seen_alive_ns` and before now. `log`: where its last words are, for people."""
+    """A process that ended by itself, after `seen_alive_ns` and before now. `log`: the name of its log; `last_lines`: of this log."""
 
     process: str
     how: str
     seen_alive_ns: int
     log: str = ""
+    last_lines: tuple[str, ...] = ()
 
 
 class Stage(Protocol):

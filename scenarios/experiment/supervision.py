@@ -6,6 +6,7 @@ from functools import partial
 
 from chaos.errors import ChaosError
 from scenarios.experiment.stage import Death, Flow, Stage
+from scenarios.record.run_facts import DeathRecord
 
 RESTART_AFTER_S = 0.5
 RESTARTS_MAX = 10
@@ -15,7 +16,7 @@ class Supervisor:
     """Starts processes again that ended by themselves; those that a fault has killed are the fault's to start again.
 
     `problems`: processes that do not stay up. A system whose processes do not is not a world in which anything can be judged.
-    `died`: by process, how often it has ended by itself. `gone`: each of these ends, in words.
+    `died`: by process, how often it has ended by itself. `last`: by process, its latest end. `gone`: each of these ends, in words.
     """
 
     def __init__(self, stage: Stage, is_struck: Callable[[str], bool], *, restarts_max: int = RESTARTS_MAX) -> None:
@@ -28,6 +29,7 @@ class Supervisor:
         self._restarts: list[Flow] = []
         self.problems: list[str] = []
         self.died: Counter[str] = Counter()
+        self.last: dict[str, Death] = {}
         self.gone: list[str] = []
 
     def stop(self) -> None:
@@ -37,12 +39,20 @@ class Supervisor:
         for flow in self._restarts:
             flow.join()
 
+    def deaths(self) -> list[DeathRecord]:
+        """Of every process that has ended by itself, for run.json."""
+        return [
+            DeathRecord(process=name, times=self.died[name], how=death.how, log=death.log, last_lines=death.last_lines)
+            for name, death in self.last.items()
+        ]
+
     def note_death(self, death: Death) -> None:
         """Record that a process has ended by itself, and start it again after a moment. Does not block."""
         if self._is_struck(death.process):
             return
         self._lab.record("crash", actor=death.process, detail=death.how, asked_ns=death.seen_alive_ns)
         self.died[death.process] += 1
+        self.last[death.process] = death
         self.gone.append(f"{death.process}: {death.how}")
         self._stage.say(f"{death.process} has ended by itself ({death.how})" + (f"; see {death.log}" * bool(death.log)))
         times = self.died[death.process]

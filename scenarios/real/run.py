@@ -100,6 +100,7 @@ def _keep_facts(stage: RealStage, experiment: Experiment) -> None:
     facts.strikes = [state.facts() for state in experiment.nemesis.states]
     facts.work = experiment.work
     facts.died = dict(experiment.supervisor.died)
+    facts.deaths = experiment.supervisor.deaths()
     facts.took_s = round(stage.now_ns() / 1e9, 3)
     stage.directory.write_facts(facts)
 

@@ -2,11 +2,15 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from chaos.environment import Process
 from scenarios.experiment.stage import Death
 
 LOOK_S = 0.1
+LINES = 5
+LINE_CHARACTERS = 300
+TAIL_BYTES = 8192
 
 
 class Watcher:
@@ -40,5 +44,17 @@ class Watcher:
                 continue
             self._ended[name] = pid
             # At the last look this incarnation was alive, or did not exist yet.
-            self._on_death(Death(name, f"exit code {process.exit_code()}", self._last_look_ns, process.log.name))
+            how, lines = f"exit code {process.exit_code()}", last_lines(process.log)
+            self._on_death(Death(name, how, self._last_look_ns, process.log.name, lines))
         self._last_look_ns = began_ns
+
+
+def last_lines(log: Path) -> tuple[str, ...]:
+    """The last lines of a log that are not empty, each cut to a length; none where it cannot be read."""
+    try:
+        with log.open("rb") as stream:
+            stream.seek(max(0, log.stat().st_size - TAIL_BYTES))
+            tail = stream.read(TAIL_BYTES).decode(errors="replace")
+    except OSError:
+        return ()
+    return tuple(line[:LINE_CHARACTERS] for line in tail.splitlines() if line.strip())[-LINES:]

@@ -9,7 +9,7 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """One fault of the plan as it really went; times in ns since the run began, None where it never got that far.
 
     `roles`: those of the struck process, where it is one of the system's. `answered`, `attempts`: submissions that were answered and
-    attempts that began from its bite until it had healed; None: it never got that far.
+    attempts that began from its begin until it had healed; None: it never got that far.
     """
 
     fault: str
@@ -67,6 +67,16 @@ class WorkFigures(msgspec.Struct, frozen=True, kw_only=True):
     ended: int
 
 
+class DeathRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that ended by itself: how often; and of the last time how it ended, the name of its log, and the last lines in it."""
+
+    process: str
+    times: int
+    how: str
+    log: str = ""
+    last_lines: tuple[str, ...] = ()
+
+
 class Turn(msgspec.Struct, frozen=True):
     """One step of a story: from `began_ns` on, `actor` did what `text` says."""
 
@@ -103,6 +113,7 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     work: WorkFigures | None = None
     faults_may_miss: bool = False  # drawn ones: one that comes late, or never, takes nothing from what the others show
     died: dict[str, int] | None = None  # by process: how often it ended by itself; None: not counted
+    deaths: list[DeathRecord] = msgspec.field(default_factory=list)
     load: LoadFigures | None = None
     steps: list[Turn] = msgspec.field(default_factory=list)  # the story of a simulated world
     finished: bool = False

@@ -12,7 +12,7 @@ from tasklab.presentation.runs import print_runs_json, say_started
 from tasklab.presentation.terminal import STYLE_OF_EXIT, Progress, console
 from tasklab.running.environments import EnvironmentName, make_environment
 from tasklab.running.experiments import run_in_environment
-from tasklab.running.judged_run import SEED_MAX, JudgedRun, exit_code_of_runs
+from tasklab.running.judged_run import SEED_MAX, JudgedRun, exit_code_of_runs, report_of_runs
 from tasklab.running.opening import WORLDS, open_with_simulator
 from tasklab.running.places import place_for_runs
 
@@ -56,7 +56,7 @@ def demo(
             say("local: real services on loopback")
             systems = [find_system(name) for name in SYSTEMS]
             judged += _run_all(EnvironmentName.LOCAL, systems, scenario_names(), seed, place, say)
-        report = _report(judged, place)
+        report = report_of_runs(judged, place)
     if as_json:
         print_runs_json(judged, simulated=opening.to_json())
     else:
@@ -93,20 +93,7 @@ def _run_all(
         ]
 
 
-def _report(judged: list[JudgedRun], place: Path) -> Path:
-    """One file with all runs side by side."""
-    from reports.build import write_report
-    from reports.matrix import Inapplicable
-    from scenarios.stored.rundir import REPORT_FILE
-
-    ran = [one.directory for one in judged if one.directory is not None]
-    inapplicable = [
-        Inapplicable(one.name.scenario, one.name.system, one.why) for one in judged if one.directory is None
-    ]
-    return write_report(ran, place / REPORT_FILE, inapplicable=inapplicable)
-
-
-def _print(judged: list[JudgedRun], report: Path, missing: list[str]) -> None:
+def _print(judged: list[JudgedRun], report: Path | None, missing: list[str]) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -125,7 +112,8 @@ def _print(judged: list[JudgedRun], report: Path, missing: list[str]) -> None:
     terminal.print(table)
     if missing:
         terminal.print(Text(f"not run on real services; missing: {', '.join(missing)}. `make services` brings it."))
-    terminal.print(Text(f"report: {report}"))
+    if report is not None:
+        terminal.print(Text(f"report: {report}"))
 
 
 def _cell(one: JudgedRun | None) -> "Text":

@@ -1,5 +1,7 @@
 """`tasklab run`: scenarios against a system; each run is judged and has a report."""
 
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Annotated
@@ -8,16 +10,18 @@ import typer
 
 from tasklab.ending import explained
 from tasklab.module_path import let_plugins_in
-from tasklab.presentation.runs import print_judged, print_runs_json, say_started
+from tasklab.presentation.runs import print_judged, print_runs_json, print_several, rates_of, say_started
 from tasklab.presentation.terminal import Progress
 from tasklab.running.environments import EnvironmentName, make_environment
 from tasklab.running.experiments import run_in_environment, run_simulated
-from tasklab.running.judged_run import SEED_MAX, exit_code_of_runs
+from tasklab.running.judged_run import SEED_MAX, JudgedRun, exit_code_of_runs, report_of_runs
 from tasklab.running.places import place_for_runs
 
 if TYPE_CHECKING:
     from scenarios.contract.system import System
     from scenarios.experiment.scenario import Scenario
+
+SEEDS_MAX = 1000
 
 
 def run(
@@ -61,6 +65,10 @@ def run(
         int | None,
         typer.Option(min=0, max=SEED_MAX, help="Decides everything random. Default: drawn, and printed."),
     ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="A..B", help="Run every scenario once by each of these seeds, in place of --seed."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -72,36 +80,70 @@ def run(
     """Run scenarios against a system: break its world on purpose, and judge the fate of every task.
 
     Of several scenarios, those that have nothing to strike in this system are not applicable and decide nothing; if none is applicable, the
-    exit code is 3.
+    exit code is 3. With --seeds a summary shows how often each scenario was held, broken and unknown.
 
     Example: tasklab run broker_killed worker_killed_after_effect --system reference --seed 7
     """
     with explained():
         chosen, plugin = _opened(scenarios, system, environment, python=python, timeout_s=plugin_timeout)
         system = system if python is None else f"{system} --python {python}"  # in the line that repeats the run
-        drawn = SystemRandom().randrange(SEED_MAX) if seed is None else seed
+        numbers = _numbers(seed, seeds)
         say = Progress()
-        say(f"seed {drawn}")
+        say(f"seed {numbers[0]}" if len(numbers) == 1 else f"seeds {seeds}")
         place = place_for_runs(out)
-        named = list(zip(chosen, scenarios, strict=True))
-        if environment is EnvironmentName.SIMULATED:
-            runs = [
-                run_simulated(scenario, name, plugin, system, seed=drawn, place=place, say=say)
-                for scenario, name in named
-            ]
-        else:
-            with make_environment(environment, plugin) as world:
-                say_started(world, say)
-                runs = [
-                    run_in_environment(scenario, name, plugin, system, world, seed=drawn, place=place, say=say)
-                    for scenario, name in named
-                ]
+        named = [
+            (scenario, name, number) for scenario, name in zip(chosen, scenarios, strict=True) for number in numbers
+        ]
+        runs: list[JudgedRun] = []
+        for one in _carried_out(named, plugin, system, environment, place, say):
+            runs.append(one)
+            if not as_json:
+                print_judged(one)
+        report = report_of_runs(runs, place) if len(runs) > 1 else None
     if as_json:
-        print_runs_json(runs)
+        print_runs_json(runs, **({"rates": rates_of(runs)} if len(numbers) > 1 else {}))
     else:
-        for one in runs:
-            print_judged(one)
+        print_several(runs, report)
     raise typer.Exit(exit_code_of_runs(runs))
+
+
+def _numbers(seed: int | None, seeds: str | None) -> list[int]:
+    """The seeds to run by.
+
+    Raises:
+        NotARange, WrongUsage: `seeds` is no range, or both are given.
+    """
+    from scenarios.errors import WrongUsage
+
+    if seeds is None:
+        return [SystemRandom().randrange(SEED_MAX) if seed is None else seed]
+    if seed is not None:
+        raise WrongUsage("--seed and --seeds exclude each other")
+    from scenarios.simulated.search.campaign import seeds_of  # slow
+
+    numbers = list(islice(seeds_of(seeds, "1/1", until_s=None), SEEDS_MAX + 1))
+    if len(numbers) > SEEDS_MAX:
+        raise WrongUsage(f"--seeds {seeds}: {SEEDS_MAX} seeds at most")
+    return numbers
+
+
+def _carried_out(
+    named: "list[tuple[Scenario, str, int]]",
+    plugin: "System",
+    system: str,
+    environment: EnvironmentName,
+    place: Path,
+    say: Progress,
+) -> Iterator[JudgedRun]:
+    """Every run as it ends; the environment lasts as long as they do."""
+    if environment is EnvironmentName.SIMULATED:
+        for scenario, name, seed in named:
+            yield run_simulated(scenario, name, plugin, system, seed=seed, place=place, say=say)
+        return
+    with make_environment(environment, plugin) as world:
+        say_started(world, say)
+        for scenario, name, seed in named:
+            yield run_in_environment(scenario, name, plugin, system, world, seed=seed, place=place, say=say)
 
 
 def _opened(

@@ -1,9 +1,12 @@
 """Judged runs on the terminal: a table of verdicts each, or all of them as one JSON document."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasklab.presentation.sentences import account_in_words, sentence_of
+from scenarios.judging.verdict import Ruling
+from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
+from tasklab.presentation.sentences import account_in_words, is_all_one, sentence_of, shared_reason
 from tasklab.presentation.terminal import STYLE_OF_EXIT, STYLE_OF_RULING, Progress, console, print_json
 from tasklab.running.environments import SIMULATED
 from tasklab.running.judged_run import JudgedRun, exit_code_of_runs
@@ -13,6 +16,9 @@ if TYPE_CHECKING:
 
     from chaos.environment import Environment
     from scenarios.judging.verdict import Verdict
+    from scenarios.record.run_facts import DeathRecord
+
+WORST_FIRST = ((EXIT_BROKEN, Ruling.BROKEN), (EXIT_UNKNOWN, Ruling.UNKNOWN), (EXIT_HELD, Ruling.HELD))
 
 
 def say_started(world: "Environment", say: Progress) -> None:
@@ -41,16 +47,67 @@ def print_judged(run: JudgedRun) -> None:
     table.add_column("promise")
     table.add_column("verdict")
     table.add_column("reason", overflow="fold")
+    shared = shared_reason(run.judgement)
     for verdict in run.judgement.verdicts:
-        table.add_row(verdict.guarantee.value, *_ruling_in_words(verdict))
-    terminal.print(table)
-    for problem in run.judgement.problems:
+        ruling, reason = _ruling_in_words(verdict)
+        is_shared = verdict.ruling == "unknown" and reason == shared
+        table.add_row(verdict.guarantee.value, ruling, "" if is_shared else reason)
+    if not is_all_one(run.judgement):  # else the last line says it all
+        terminal.print(table)
+        if shared and shared not in run.judgement.problems:
+            terminal.print(f"unknown: {shared}", style="yellow")
+    for problem in _problems_beside(run):
         terminal.print(f"problem: {problem}", style="yellow")
+    for death in run.deaths:
+        _print_death(death)
     account = run.judgement.reconciliation
     warm_ups = 0 if run.name.environment == SIMULATED else min(1, account.submitted)
     terminal.print(f"account: {account_in_words(account, warm_ups=warm_ups)}")
     terminal.print(f"report:  {run.report}")
     terminal.print(f"verdict: {sentence_of(run.judgement)}", style=STYLE_OF_EXIT[run.exit_code])
+
+
+def print_several(runs: Sequence[JudgedRun], report: Path | None) -> None:
+    """After several runs: how often each scenario had which verdict, where it ran more than once; and their common report."""
+    terminal = console()
+    terminal.print()
+    for rate in rates_of(runs):
+        if rate["runs"] != 1:
+            terminal.print(f"{rate['scenario']} × {rate['system']}: {rate['sentence']}")
+    if report is not None:
+        terminal.print(f"report of all {len(runs)} runs: {report}")
+
+
+def rates_of(runs: Sequence[JudgedRun]) -> list[dict[str, object]]:
+    """By scenario and system: the number of judged runs, of each ruling among them, and a sentence."""
+    rates: list[dict[str, object]] = []
+    for scenario, system in dict.fromkeys((run.name.scenario, run.name.system) for run in runs):
+        codes = [
+            run.exit_code
+            for run in runs
+            if (run.name.scenario, run.name.system) == (scenario, system) and run.judgement is not None
+        ]
+        counts = {ruling.value: codes.count(code) for code, ruling in WORST_FIRST}
+        words = ", ".join(f"{ruling} {number} of {len(codes)}" for ruling, number in counts.items() if number)
+        rate = {"scenario": scenario, "system": system, "runs": len(codes), **counts}
+        rates.append({**rate, "sentence": words or "not applicable"})
+    return rates
+
+
+def _problems_beside(run: JudgedRun) -> list[str]:
+    """The problems that the verdict in a sentence does not already state."""
+    assert run.judgement is not None, "only a judged run has problems"
+    said = sentence_of(run.judgement)
+    return [problem for problem in run.judgement.problems if problem not in said]
+
+
+def _print_death(death: "DeathRecord") -> None:
+    """A process that ended by itself, with the end of its log."""
+    times = "once" if death.times == 1 else f"{death.times} times"
+    where = f"; logs/{death.log} ends:" if death.last_lines else ""
+    console().print(f"ended by itself: {death.process}, {times} ({death.how}){where}", style="yellow")
+    for line in death.last_lines:
+        console().print(f"  {line}")
 
 
 def _ruling_in_words(verdict: "Verdict") -> "tuple[Text, str]":

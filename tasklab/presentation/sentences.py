@@ -1,5 +1,6 @@
 """A judgement in sentences: its verdicts, and its account."""
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from scenarios.judging.verdict import Ruling
@@ -36,6 +37,12 @@ def is_all_one(judgement: "Judgement") -> bool:
     """Whether several promises are all unknown for the same reason: then one sentence replaces the table."""
     answers = {(verdict.ruling, verdict.reason) for verdict in judgement.verdicts}
     return len(judgement.verdicts) > len(answers) == 1 and judgement.verdicts[0].ruling is Ruling.UNKNOWN
+
+
+def shared_reason(judgement: "Judgement") -> str:
+    """The reason that several unknown promises have in common, to be said once; nothing ("") where there is none."""
+    reasons = Counter(verdict.reason for verdict in judgement.verdicts if verdict.ruling is Ruling.UNKNOWN)
+    return next((reason for reason, count in reasons.most_common(1) if count > 1), "")
 
 
 def account_in_words(account: "Reconciliation", *, warm_ups: int) -> str:

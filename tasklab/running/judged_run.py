@@ -10,6 +10,7 @@ from tasklab.running.places import directory_of_run
 
 if TYPE_CHECKING:
     from scenarios.judging.judge import Judgement
+    from scenarios.record.run_facts import DeathRecord
     from scenarios.stored.rundir import RunDirectory
 
 SEED_MAX = 2**31 - 1
@@ -34,13 +35,17 @@ class RunName:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """A run that is over: its directory, and the judgement. Without a judgement it was not applicable, for the reason `why`."""
+    """A run that is over: its directory, and the judgement. Without a judgement it was not applicable, for the reason `why`.
+
+    `deaths`: the processes of the system that ended by themselves.
+    """
 
     name: RunName
     directory: Path | None
     report: Path | None
     judgement: "Judgement | None"
     why: str = ""
+    deaths: "Sequence[DeathRecord]" = ()
 
     @property
     def exit_code(self) -> int:
@@ -49,6 +54,8 @@ class JudgedRun:
 
     def to_json(self) -> dict[str, object]:
         """For --json."""
+        from msgspec import structs
+
         judged = {} if self.judgement is None else self.judgement.to_json()
         return {
             "scenario": self.name.scenario,
@@ -58,6 +65,7 @@ class JudgedRun:
             "directory": self.directory and str(self.directory),
             "report": self.report and str(self.report),
             "why": self.why,
+            "deaths": [structs.asdict(death) for death in self.deaths],
             **judged,
             "exit_code": self.exit_code,
         }
@@ -77,7 +85,7 @@ def judged(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedR
     run = carry_out(directory_of_run(place, name.scenario, name.system, name.seed))
     judgement = judge_run(run)
     report = write_report([run.path], run.path / REPORT_FILE)
-    return JudgedRun(name, run.path, report, judgement)
+    return JudgedRun(name, run.path, report, judgement, deaths=run.read_facts().deaths)
 
 
 def judged_if_applicable(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedRun:
@@ -89,6 +97,17 @@ def judged_if_applicable(name: RunName, place: Path, carry_out: CarryOut, say: S
     except NotApplicable as error:
         say(f"  not applicable: {error}")
         return JudgedRun(name, None, None, None, str(error))
+
+
+def report_of_runs(runs: Sequence[JudgedRun], place: Path) -> Path | None:
+    """One report of all runs side by side, in `place`; None where none was applicable."""
+    from reports.build import write_report
+    from reports.matrix import Inapplicable
+    from scenarios.stored.rundir import REPORT_FILE
+
+    ran = [one.directory for one in runs if one.directory is not None]
+    inapplicable = [Inapplicable(one.name.scenario, one.name.system, one.why) for one in runs if one.directory is None]
+    return write_report(ran, place / REPORT_FILE, inapplicable=inapplicable) if ran else None
 
 
 def exit_code_of_runs(runs: Sequence[JudgedRun]) -> int:

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.load_process import load
+
+EMBEDDED = ("--environment", "embedded", "--seed", "1")
 ROOT = Path(__file__).parents[2]
 
 
@@ -34,7 +37,7 @@ def test_a_run_in_which_nobody_submitted_anything_proves_nothing(tmp_path: Path)
     """All of it went well: the fault bit and healed, the lab's own warm-up was done."""
     one = run(tmp_path, "tests.negative.dishonest_systems:no_work")
 
-    assert one["problems"] == ["too little work: no submission but the warm-up was acknowledged or possible"]
+    assert one["problems"] == ["too little work: no task was submitted after the warm-up; submit some"]
     assert {said["verdict"] for said in one["verdicts"].values()} == {"unknown"}
     assert one["exit_code"] == 3
 
@@ -69,6 +72,39 @@ def test_a_task_that_is_listed_as_done_without_an_effect_is_seen(tmp_path: Path)
 
     assert one["verdicts"]["exactly_one_effect"]["verdict"] == "broken"
     assert one["exit_code"] == 1
+
+
+def test_a_system_that_takes_nothing_but_the_warm_up_is_never_green(tmp_path: Path) -> None:
+    """Every answer leaves open what happened: nothing can be lost, and nothing was done."""
+    one = run(tmp_path, "tests.negative.dishonest_systems:struck_at_start", "tests.negative.dishonest_systems:failing")
+
+    (problem,) = one["problems"]
+    assert problem.startswith("too little work: 0 of 12 tasks submitted after the warm-up were acknowledged")
+    assert {said["verdict"] for said in one["verdicts"].values()} == {"unknown"}
+    assert one["exit_code"] == 3
+
+
+@pytest.mark.parametrize("system", ["failing", "hanging", "closing"])
+def test_a_load_on_an_api_that_takes_no_task_is_never_green(tmp_path: Path, system: str) -> None:
+    ended = load(
+        tmp_path, "--rate", "10", "--duration", "1", *EMBEDDED, "--system", f"tests.negative.dishonest_systems:{system}"
+    )
+
+    assert ended.exit_code == 3, ended.stderr
+    assert ended.said["problems"][0].startswith(
+        "too little work: 0 of 10 tasks submitted after the warm-up were acknowledged"
+    )
+
+
+def test_a_system_that_lists_tasks_of_an_earlier_run_is_not_tested(tmp_path: Path) -> None:
+    one = run(tmp_path, "tests.negative.dishonest_systems:killed_once", "tests.negative.dishonest_systems:remembering")
+
+    assert one["problems"] == [
+        "the run did not start clean: before any client submitted, the system's account lists task-of-yesterday; "
+        "let account() list the tasks of its own namespace only"
+    ]
+    assert one["account"]["submitted"] <= 1
+    assert one["exit_code"] == 3
 
 
 def test_a_plug_in_that_raises_makes_the_run_unknown_and_is_named(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from chaos.services.addresses import RabbitmqAddress, Services
 from chaos.services.container import ContainerService
 from chaos.services.docker_engine import DockerEngine
 from chaos.services.rabbitmq import server as rabbitmq
+from chaos.services.rabbitmq import virtual_host
 from chaos.services.rabbitmq.quorum_queues import QuorumQueues
 
 MEMBERS = """cd "${RABBITMQ_MNESIA_BASE:-/var/lib/rabbitmq/mnesia}" || exit; for config in */quorum/*/*/config; do"""
@@ -50,8 +51,11 @@ class RabbitmqContainer(ContainerService):
         return rabbitmq.read_version(self.address())
 
     def provide(self, services: Services) -> Services:
-        """The services of a run with its address."""
-        return replace(services, rabbitmq=self.address())
+        """The services of a run with its address, and a virtual host of its own, which is empty; those of earlier runs are removed."""
+        name = services.namespace
+        expression = virtual_host.fresh("fun erlang:apply/3", name, rabbitmq.USER)
+        virtual_host.check_fresh(name, self.container.output_of(f"rabbitmqctl eval '{expression}.' 2>&1"))
+        return replace(services, rabbitmq=replace(self.address(), vhost=name))
 
     def kill(self) -> str:
         """SIGKILL to the container; but not within the moment in which RabbitMQ would forget a queue, see `QuorumQueues`."""

@@ -29,5 +29,6 @@ class RedisContainer(ContainerService):
         return redis.read_version(LOOPBACK, self.port)
 
     def provide(self, services: Services) -> Services:
-        """The services of a run with the address of this one."""
+        """The services of a run with the address of this one, without any key."""
+        redis.empty(LOOPBACK, self.port)
         return replace(services, redis=RedisAddress(LOOPBACK, self.port))

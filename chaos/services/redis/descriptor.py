@@ -61,8 +61,21 @@ def remove(address: RedisAddress, namespace: str) -> None:
 
 
 def provision(address: RedisAddress, namespace: str) -> RedisAddress:
-    """No key of that prefix yet."""
+    """No key at all: those of the prefix are removed; others are not the lab's to remove, and a system may not use the prefix.
+
+    Raises:
+        ServiceUnavailable: it holds other keys, which are named.
+    """
     remove(address, namespace)
+    try:
+        with closing(server.client(address.host, address.port)) as client:
+            left = server.foreign_keys(client)
+    except redis.RedisError as error:
+        raise ServiceUnavailable("redis", f"its keys cannot be listed: {error}") from error
+    if left:
+        raise ServiceUnavailable(
+            "redis", f"not clean: it holds {left}, which this run could see; give the lab an empty Redis"
+        )
     return address
 
 

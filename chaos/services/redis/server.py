@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from redis.retry import Retry
 
 from chaos import binaries
 from chaos.deadline import Deadline
+from chaos.errors import ServiceUnavailable
 from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortLease
 from chaos.services.addresses import RedisAddress, Services
@@ -29,6 +31,8 @@ DOWN_AFTER_MS = 1_500
 FAILOVER_TIMEOUT_MS = 2_000
 """A second failover can begin twice this long after the first began."""
 
+EMPTY_TIMEOUT_S = 10.0
+KEYS_SHOWN = 3
 HEALTH_KEY = "tasklab:health"
 DURABLE = ("--save", "", "--appendonly", "yes")
 """Arguments that keep every write over kill -9 and a restart."""
@@ -66,6 +70,32 @@ def missing_write(host: str, port: int, *, replicas: int = 0, timeout_s: float =
     except redis.RedisError as error:
         return f"no write to {where} ({error})"
     return ""
+
+
+def empty(host: str, port: int, *, replicas: int = 0, timeout_s: float = EMPTY_TIMEOUT_S) -> None:
+    """Remove every key of a server of the lab's own, and see that it, and so many replicas, hold none.
+
+    Raises:
+        ServiceUnavailable: keys are left, which are named, or it does not answer.
+    """
+    try:
+        with closing(client(host, port, timeout_s)) as primary:
+            primary.flushall()
+            if replicas and primary.wait(replicas, round(timeout_s * 500)) < replicas:
+                raise ServiceUnavailable("redis", f"the removal of all keys has not reached {replicas} replica")
+            if left := foreign_keys(primary):
+                raise ServiceUnavailable("redis", f"it is not clean, all keys were removed and it holds {left}")
+    except redis.RedisError as error:
+        raise ServiceUnavailable("redis", f"its keys cannot be removed: {error}") from error
+
+
+def foreign_keys(server: "redis.Redis") -> str:
+    """The keys in its database 0, except that of the health round trip, in words; nothing (""): there are none."""
+    count = int(server.dbsize()) - bool(server.exists(HEALTH_KEY))
+    if count <= 0:
+        return ""
+    found = islice((key for key in server.scan_iter(count=1000) if key != HEALTH_KEY), KEYS_SHOWN)
+    return f"{count} keys ({', '.join(sorted(map(str, found)))}{', …' if count > KEYS_SHOWN else ''})"
 
 
 def read_version(host: str, port: int) -> str:
@@ -156,7 +186,8 @@ class RedisServer(Server):
         return RedisAddress(LOOPBACK, self.primary_port(), self.sentinels, PRIMARY_NAME)
 
     def provide(self, services: Services) -> Services:
-        """The services of a run with the present primary and the Sentinels."""
+        """The services of a run with the present primary and the Sentinels, without any key."""
+        empty(LOOPBACK, self.primary_port(), replicas=NODES - 1)
         return replace(services, redis=self.address())
 
     @property

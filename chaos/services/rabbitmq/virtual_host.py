@@ -1,0 +1,27 @@
+"""The virtual host of a run: made anew, and proven to hold no queue; those of earlier runs are removed with all that they held."""
+
+from chaos.errors import ServiceUnavailable
+
+DEFAULT = "/"
+PREFIX = "queues in it: "
+"""How the answer of the broker begins; before it other lines may come."""
+
+
+def fresh(call: str, name: str, user: str) -> str:
+    """An Erlang expression that makes the virtual host and prints its queues; `call`: an expression that calls a function in the broker."""
+    return (
+        f'C = {call}, V = <<"{name}">>, U = <<"{user}">>, '
+        f'[C(rabbit_vhost, delete, [W, U]) || W <- C(rabbit_vhost, list_names, []), W =/= <<"{DEFAULT}">>], '
+        "ok = C(rabbit_vhost, add, [V, U]), "
+        'A = <<".*">>, ok = C(rabbit_auth_backend_internal, set_permissions, [U, V, A, A, A, U]), '
+        f'io:format("~n{PREFIX}~p~n", [[Q || {{resource, _, queue, Q}} <- C(rabbit_amqqueue, list_names, [V])]])'
+    )
+
+
+def check_fresh(name: str, answer: str) -> None:
+    """Raise ServiceUnavailable unless the broker answered that the new virtual host exists and holds no queue."""
+    found = [line.removeprefix(PREFIX) for line in answer.splitlines() if line.startswith(PREFIX)]
+    if found == ["[]"]:
+        return
+    why = f"it holds the queues {found[0]}" if found else f"the broker answered {answer.strip()[-300:]!r}"
+    raise ServiceUnavailable("rabbitmq", f"the virtual host {name} of this run is not clean: {why}")
