@@ -218,14 +218,14 @@ class Nemesis:
 
     def _begun(self, state: StrikeState, asked_ns: int) -> None:
         state.begun_ns = self._stage.now_ns()
+        state.answered_before = self.submissions.answered_count
+        state.attempts_before = self.outside.count("attempt")
         self._record("fault.begin", state, asked_ns, excuses=state.fault.excuses)
 
     def _bitten(self, state: StrikeState, asked_ns: int) -> None:
         state.bite_asked_ns = asked_ns
         state.bit_ns = self._stage.now_ns()
         state.acknowledged = self.submissions.acknowledged
-        state.answered_before = self.submissions.answered_count
-        state.attempts_before = self.outside.count("attempt")
         if state.fault.ends_process:
             self._lab.record("crash", actor=state.target, asked_ns=asked_ns)
         self._record("fault.bit", state, asked_ns, detail=state.evidence.words)

@@ -16,8 +16,9 @@ class StrikeState:
     """A strike so far; written by its own flow, read by others.
 
     `fault`: the planned one, aimed at the process that it really strikes as soon as that is known. `subject`: the task or resource at
-    which the process was caught. `bite_asked_ns`: the earliest instant of the bite. `acknowledged`, `answered_before`, `attempts_before`:
-    submissions and attempts by the bite. `answered`, `attempts`: from then until it had healed.
+    which the process was caught. `bite_asked_ns`: the earliest instant of the bite. `acknowledged`: submissions by the bite.
+    `answered_before`, `attempts_before`: submissions and attempts by the begin (a failover is seen to bite seconds after it). `answered`,
+    `attempts`: from the begin until it had healed.
     """
 
     strike: Strike

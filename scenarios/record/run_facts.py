@@ -13,7 +13,7 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     `roles`: those of the struck process, where it is one of the system's. `excuses`: which repeats the fault explains
     (`chaos.faults.Excuse`); empty where it is not stated. `answered`, `attempts`: submissions that were answered and attempts that
-    began from its bite until it had healed; None: it never got that far.
+    began from its begin until it had healed; None: it never got that far.
     """
 
     fault: str

@@ -12,12 +12,14 @@ from pamqp import commands
 
 from chaos.deadline import Deadline, wait
 from chaos.environment import Services
+from chaos.environments.external import ExternalEnvironment
 from chaos.environments.serving import ServingEnvironment
 from chaos.errors import ChaosError, FaultDidNotBite, ServiceUnavailable
 from chaos.faults import KillService
 from chaos.ports import LOOPBACK, PortLease, is_refused
 from chaos.services.rabbitmq import server as rabbitmq
 from chaos.services.rabbitmq.amqp_client import AmqpClient
+from chaos.services.rabbitmq.virtual_host import check_fresh
 from chaos.services.redis import server as redis
 from tests.services.durability_probe import (
     connect,
@@ -67,6 +69,46 @@ def test_a_namespace_provisioned_again_is_empty_again(environment: ServingEnviro
         cursor.execute("SHOW TABLES")
         assert cursor.fetchall() == ()
     assert again == services
+
+
+def test_a_run_sees_no_key_and_no_queue_of_a_run_before(environment: ServingEnvironment, services: Services) -> None:
+    """Under names without the prefix of any namespace, as libraries choose them."""
+    with AmqpClient(rabbitmq_of(services), Deadline.after(PATIENCE_S)) as broker:
+        broker.call(commands.Queue.Declare(queue="celery", durable=True), commands.Queue.DeclareOk)
+    first = redis_of(services)
+    with closing(redis.client(first.host, first.port)) as client:
+        client.set("celery-task-meta-1", "SUCCESS")
+        assert redis.foreign_keys(client) == "1 keys (celery-task-meta-1)"
+
+        later = environment.provision(f"serving_{next(_numbers)}")
+
+        assert redis.foreign_keys(client) == ""
+    with (
+        pytest.raises(ConnectionError, match="NOT_FOUND"),
+        AmqpClient(rabbitmq_of(later), Deadline.after(PATIENCE_S)) as broker,
+    ):
+        broker.call(commands.Queue.Declare(queue="celery", passive=True), commands.Queue.DeclareOk)
+
+
+def test_a_redis_that_is_not_the_labs_is_refused_while_it_holds_keys_of_others(services: Services) -> None:
+    address = redis_of(services)
+    with closing(redis.client(address.host, address.port)) as client:
+        client.set("celery-task-meta-1", "SUCCESS")
+        with (
+            pytest.raises(
+                ServiceUnavailable,
+                match=r"not clean: it holds 1 keys \(celery-task-meta-1\), .* give the lab an empty Redis",
+            ),
+            ExternalEnvironment(redis_url=address.url) as outside,
+        ):
+            outside.provision("test_not_clean")
+        client.delete("celery-task-meta-1")
+
+
+@pytest.mark.parametrize("answer", ['queues in it: [<<"celery">>]', "{badrpc,nodedown}", ""])
+def test_a_virtual_host_that_is_not_proven_empty_is_refused(answer: str) -> None:
+    with pytest.raises(ServiceUnavailable, match="the virtual host lab_1 of this run is not clean"):
+        check_fresh("lab_1", answer)
 
 
 def test_only_the_services_asked_for_are_started(serving: Serving) -> None:

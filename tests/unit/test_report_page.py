@@ -20,6 +20,7 @@ from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import judge
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Ruling
+from scenarios.record.run_facts import DeathRecord
 from scenarios.stored.rundir import RunDirectory
 from tests import sample_runs
 
@@ -261,6 +262,31 @@ def test_the_matrix_sets_systems_side_by_side(tmp_path: Path) -> None:
             "naive: a guarantee was broken in 2 of 2 runs.",
         ),
     )
+    rates = {
+        (scenario, system): matrix.rate(scenario, system) for scenario in matrix.cells for system in matrix.systems
+    }
+    assert rates == {
+        ("broker_killed", "reference"): "unknown 1 of 2, held 1 of 2",
+        ("broker_killed", "naive"): "",
+        ("lease_expires", "reference"): "",
+        ("lease_expires", "naive"): "",
+    }
+
+
+def test_a_process_that_ended_by_itself_is_in_the_report_with_the_end_of_its_log(tmp_path: Path) -> None:
+    run = RunDirectory(sample_runs.held(tmp_path / "run"))
+    facts = run.read_facts()
+    facts.deaths = [
+        DeathRecord(
+            process="worker-1", times=2, how="exit code 0", log="worker-1.log", last_lines=("Unrecoverable <error>",)
+        )
+    ]
+    run.write_facts(facts)
+
+    page = build_report([run.path])
+
+    assert "worker-1: 2 times, exit code 0, see logs/worker-1.log" in page
+    assert "<pre>Unrecoverable &lt;error&gt;</pre>" in page
 
 
 def test_a_scenario_that_is_not_applicable_to_a_system_has_a_cell_with_the_reason(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from chaos.environment import ProcessSpec
 from scenarios.experiment import supervision
 from scenarios.experiment.stage import Death
 from scenarios.experiment.supervision import RESTARTS_MAX, Supervisor
-from scenarios.real.watcher import Watcher
+from scenarios.real.watcher import LINES, Watcher, last_lines
+from scenarios.record.run_facts import DeathRecord
 from tests.thread_stage import ThreadStage, death
 
 
@@ -123,3 +124,19 @@ def test_every_end_of_a_process_is_reported_once_with_the_instant_of_the_look_be
     watcher.look()
 
     assert [(one.how, one.seen_alive_ns) for one in deaths] == [("exit code 7", 10), ("exit code 7", 30)]
+
+
+def test_the_last_lines_of_a_log_are_kept_beside_the_death(tmp_path: Path) -> None:
+    log = tmp_path / "worker-1.log"
+    log.write_bytes(b"\n".join(b"line %d" % number for number in range(5000)) + b"\n\n  \nUnrecoverable \xff error\n")
+    stage = ThreadStage()
+    supervisor = supervise(stage)
+
+    supervisor.note_death(Death("worker-1", "exit code 0", 0, log.name, last_lines(log)))
+    supervisor.stop()
+
+    kept = (*(f"line {number}" for number in range(5000 - LINES + 1, 5000)), "Unrecoverable \ufffd error")
+    assert supervisor.deaths() == [
+        DeathRecord(process="worker-1", times=1, how="exit code 0", log="worker-1.log", last_lines=kept)
+    ]
+    assert last_lines(tmp_path / "none.log") == ()
