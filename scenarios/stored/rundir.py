@@ -94,7 +94,7 @@ class RunDirectory:
             return msgspec.json.decode((self.path / VERDICTS_FILE).read_bytes(), type=JudgementRecord)
         except FileNotFoundError:
             return None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UnreadableVerdicts(f"{VERDICTS_FILE} cannot be read: {error}") from error
 
 
