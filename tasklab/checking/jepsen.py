@@ -15,7 +15,7 @@ from scenarios.judging.jepsen.verdicts import JepsenJudgement, judge_jepsen
 from scenarios.stored.reading import read_document
 from tasklab.checking.objects import judge_calls, print_said
 from tasklab.ending import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
-from tasklab.presentation.terminal import print_json
+from tasklab.presentation.terminal import harmless, print_json
 
 
 def check_jepsen(file: Path, *, model: str | None, time_limit_s: float, as_json: bool) -> int:
@@ -65,7 +65,7 @@ def check_jepsen_cases(file: Path, *, as_json: bool) -> int:
         print_json({"cases": len(judged), "differences": differences})
     else:
         for one in differences:
-            typer.echo(f"{one['case']}: {one['field']}: expected {one['expected']}, is {one['actual']}")
+            typer.echo(harmless(f"{one['case']}: {one['field']}: expected {one['expected']}, is {one['actual']}"))
         typer.echo(f"{len(judged)} cases, {len(differences)} differences")
     return EXIT_BROKEN if differences else EXIT_HELD
 

@@ -16,8 +16,8 @@ from tasklab.module_path import let_plugins_in
 from tasklab.presentation.campaign_line import shown
 from tasklab.presentation.campaign_summary import print_summary
 from tasklab.presentation.streams import reader_has_gone
-from tasklab.presentation.terminal import Progress
-from tasklab.running.places import file_for_rows
+from tasklab.presentation.terminal import Progress, print_json_line
+from tasklab.running.places import append_line, file_for_rows
 
 if TYPE_CHECKING:
     from scenarios.simulated.search.campaign import Visited
@@ -192,7 +192,6 @@ def _keep(row: "Row", out: Path | None, *, as_json: bool) -> None:
 
     line = msgspec.json.encode(row)
     if as_json:
-        print(line.decode(), flush=True)
+        print_json_line(line)
     if out is not None:
-        with out.open("ab") as file:
-            file.write(line + b"\n")
+        append_line(out, line)

@@ -1,5 +1,6 @@
 """Where results go: made, and known to be writable, before any work begins."""
 
+import errno
 import os
 from datetime import datetime
 from itertools import count
@@ -82,3 +83,12 @@ def file_for_rows(out: Path) -> Path:
             return out
     except OSError as error:
         raise NotWritable(out, str(error.strerror).lower()) from error
+
+
+def append_line(file: Path, line: bytes) -> None:
+    """Append one line, whole or not at all; raises OSError where there is no room for it."""
+    with file.open("ab", buffering=0) as stream:
+        before = stream.tell()
+        if stream.write(line + b"\n") <= len(line):
+            stream.truncate(before)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
