@@ -28,7 +28,7 @@ def api(world: World) -> Api:
 
 @pytest.fixture
 def client(api: Api) -> AsgiClient:
-    return AsgiClient(create_app(api))
+    return AsgiClient(create_app(api, users=None))
 
 
 def count(world: World) -> int:
@@ -460,4 +460,4 @@ def test_a_process_that_has_not_declared_its_queues_yet_is_ready(api: Api) -> No
     """R29: the embedded process answers before its first worker has declared them."""
     young = Api(api.runtime, api.engine, MemoryBroker(), api.cache, api.metrics, api.settings)
 
-    assert AsgiClient(create_app(young)).get("/health/ready").status_code == 200
+    assert AsgiClient(create_app(young, users=None)).get("/health/ready").status_code == 200
