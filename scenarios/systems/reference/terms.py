@@ -18,7 +18,6 @@ LAB = Settings(
     handlers=f"{INSIDE}:handle",
     leader_jobs=f"{INSIDE}:leader_jobs",
     observer=f"{INSIDE}:observer",
-    authentication="off",
     worker_slots=2,
     lease_s=2.0,
     heartbeat_s=0.4,
