@@ -22,10 +22,13 @@ OnAnswer = Callable[[HttpAnswer, float], None]
 class Generator:
     """Submits a plan to the API at `base_url`, once, and records it in `directory`.
 
-    `on_answer` is called with each answer and the seconds since the due time of its submission.
+    `on_answer` is called with each answer and the seconds since the due time of its submission. `token`: the bearer token of the API;
+    "": it asks for none.
     """
 
-    def __init__(self, plan: LoadPlan, base_url: str, directory: Path, t0_ns: int, on_answer: OnAnswer) -> None:
+    def __init__(
+        self, plan: LoadPlan, base_url: str, directory: Path, t0_ns: int, on_answer: OnAnswer, *, token: str = ""
+    ) -> None:
         self._plan = plan
         self._directory = directory
         self._recorder = Recorder(str(directory / HISTORY_FILE), HISTORY_NAME, t0_ns)
@@ -33,6 +36,7 @@ class Generator:
         self._in_flight = Group()
         self._began_ns: int | None = None
         self.is_over = False
+        self._authorization = {"Authorization": f"Bearer {token}"} if token else {}
         self._connections = Connections(base_url, timeout_s=TIMEOUT_S)
 
     @property
@@ -74,7 +78,7 @@ class Generator:
         self._on_answer(answer, (self.now_ns() - due_ns) / 1e9)
 
     def _ask(self, body: bytes, *, key: str) -> HttpAnswer:
-        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key, **self._authorization}
         try:
             response = self._connections.post("/tasks", body, headers)
         except (NotSent, NoAnswer) as error:

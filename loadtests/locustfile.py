@@ -19,7 +19,7 @@ from loadtests.arrivals import LoadPlan
 from loadtests.exchange_files import read_live
 from loadtests.generator import Generator
 from loadtests.reliability import TAB, TAB_KEY, TABLE, rows
-from scenarios.contract.http_answers import HttpAnswer
+from scenarios.contract.http_answers import TOKEN_FILE, HttpAnswer
 
 FIGURES_PATH = "/stats/requests"
 LOOPBACK = "127.0.0.1"
@@ -92,7 +92,10 @@ def _make_generator(environment: Environment, options: Namespace) -> Generator:
 
     t0_ns = time.monotonic_ns() if options.t0_ns is None else options.t0_ns
     plan = LoadPlan(options.rate, options.duration, options.seed)
-    return Generator(plan, environment.host or "http://127.0.0.1:8000", options.directory, t0_ns, on_answer)
+    url = environment.host or "http://127.0.0.1:8000"
+    token_file = Path(TOKEN_FILE)  # the lab starts this program in the directory of the services
+    token = token_file.read_text(encoding="ascii").strip() if token_file.is_file() else ""
+    return Generator(plan, url, options.directory, t0_ns, on_answer, token=token)
 
 
 def _add_tab(web_ui: WebUI, generator: Generator, directory: Path) -> None:

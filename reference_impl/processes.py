@@ -1,5 +1,7 @@
 """Runs one process of the system: the loops of its role, and a graceful shutdown (R30)."""
 
+from typing import TYPE_CHECKING
+
 import structlog
 
 from reference_impl.adapters.system import Loops, ShutdownEvent, shut_down_on_signals
@@ -10,6 +12,10 @@ from reference_impl.rows import outbox
 from reference_impl.rows.transactions import transact
 from reference_impl.settings import Settings
 
+if TYPE_CHECKING:
+    from reference_impl.http.users import Users
+
+API_ROLES = frozenset({"api", "embedded"})
 ROLES = ("api", "relay", "worker", "rescuer", "embedded", "migrate")
 
 
@@ -17,7 +23,11 @@ def run_role(role: str, settings: Settings, *, patch: Patch = unpatched) -> int:
     """Run one process until SIGTERM or SIGINT; return its exit code. A second signal kills it at once.
 
     `patch` makes a variant of the system.
+
+    Raises:
+        SettingsInvalid: the API has no users, and is not told that it needs none.
     """
+    users = _users_of(role, settings)
     shutdown = ShutdownEvent()
     components = patch(assemble(settings, shutdown, role=role))
     if role == "migrate":
@@ -30,7 +40,7 @@ def run_role(role: str, settings: Settings, *, patch: Patch = unpatched) -> int:
         transact(components.engine, outbox.revive_waiting)  # an in-memory queue is empty after a restart
     log.info("started")
     try:
-        finished = _run(role, components, shutdown)
+        finished = _run(role, components, users, shutdown)
     finally:
         components.broker.close()
         components.engine.dispose()
@@ -38,12 +48,21 @@ def run_role(role: str, settings: Settings, *, patch: Patch = unpatched) -> int:
     return 0
 
 
-def _run(role: str, components: Components, shutdown: ShutdownEvent) -> bool:
+def _users_of(role: str, settings: Settings) -> "Users | None":
+    """Before anything starts: an API without its users would serve nobody, or everybody."""
+    if role not in API_ROLES:
+        return None
+    from reference_impl.http.users import users_of
+
+    return users_of(settings)
+
+
+def _run(role: str, components: Components, users: "Users | None", shutdown: ShutdownEvent) -> bool:
     """Run all loops until shutdown is requested. Whether every running attempt finished in time."""
     slots_ended = ShutdownEvent()
     working, supporting = loops_of(role, components, slots_ended)
-    if role in {"api", "embedded"}:
-        working.append(("api", lambda: _serve_api(components, shutdown)))
+    if role in API_ROLES:
+        working.append(("api", lambda: _serve_api(components, users, shutdown)))
     workers, supporters = Loops(shutdown), Loops(shutdown)
     supporters.start(supporting)
     workers.start(working)
@@ -56,12 +75,12 @@ def _run(role: str, components: Components, shutdown: ShutdownEvent) -> bool:
     return finished
 
 
-def _serve_api(components: Components, shutdown: ShutdownEvent) -> None:
+def _serve_api(components: Components, users: "Users | None", shutdown: ShutdownEvent) -> None:
     import uvicorn
 
     from reference_impl.http.routes import create_app
 
-    app = create_app(build_api(components))
+    app = create_app(build_api(components), users)
     config = uvicorn.Config(
         app,
         host=components.settings.http_host,

@@ -1,6 +1,7 @@
 """The settings, read from REFERENCE_* environment variables; no other module of the package reads the environment."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
@@ -31,6 +32,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     name: str = ""  # of this process, unique; generated if empty
     http_host: str = "127.0.0.1"
     http_port: int = 8000
+    authentication: Literal["tokens", "off"] = "tokens"  # off: every client may do everything
+    users_file: str = ""  # of the API: lines USER TOKEN, or USER TOKEN operator
+    body_timeout_s: float = 10.0  # how long a client may take to send the body of a request
     handlers: str = (
         ""  # package.module:attribute of a mapping from task type to handler, or of one handler for all types
     )

@@ -13,21 +13,20 @@ HERE = Path(__file__).parent
 # `<` ends a script element, `&` begins an entity for a careless reader, and old engines treat U+2028 and U+2029 as line ends.
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
-# Invisible characters that change the text beside them: controls (except line end and tab), and marks that turn the direction of
-# reading. A task's name must not be able to rearrange the words of a verdict.
+# Invisible characters that change the text beside them: controls (except line feed and tab), and marks that turn the direction of
+# reading; and halves of surrogate pairs, which no encoding has. A task's name must not be able to rearrange the words of a verdict.
 _INVISIBLE = {
     code: f"\\u{code:04x}"
     for code in (
         *range(9),
-        11,
-        12,
-        *range(14, 32),
+        *range(11, 32),
         *range(127, 160),
         0x061C,
         0x200E,
         0x200F,
         *range(0x2028, 0x202F),
         *range(0x2066, 0x206A),
+        *range(0xD800, 0xE000),
     )
 }
 

@@ -8,6 +8,7 @@ ScenarioError
 │   ├── MalformedPolicy      a file of a system's limits is invalid
 │   ├── MalformedStatement   a plug-in states something impossible of its system
 │   ├── NotAToken            the text to be replayed is not a token
+│   ├── NotTrusted           a token names code that is not registered, and that the user did not name
 │   ├── NotARange            invalid range of seeds, or shard
 │   └── NotRows              a file without rows of a campaign
 ├── UnreadableVerdicts   verdicts.json of a stored run is damaged; a report is written without it
@@ -89,12 +90,23 @@ class MalformedStatement(WrongUsage):
 
 
 class NotAToken(WrongUsage):
-    """The text to be replayed is not a token."""
+    """The text to be replayed is not a token; `why`: what is wrong with it, where its form is right."""
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, token: str, why: str = "") -> None:
+        form = "one looks like SERIES~SYSTEM~NUMBER, or world~… as `tasklab simulate` prints it"
+        super().__init__(f"{token[:60]!r} is no token: {why or form}")
+
+
+class NotTrusted(WrongUsage):
+    """A token or a run directory names code by its address, and the user did not name the same code."""
+
+    def __init__(self, kind: str, address: str) -> None:
         super().__init__(
-            f"{token[:60]!r} is no token: one looks like SERIES~SYSTEM~NUMBER, or world~… as `tasklab simulate` prints it"
+            f"the token names the {kind} {address[:120]!r}, which is not registered: its code is not imported because a token "
+            f"names it; if you trust this code, add --{kind} {address[:120]}"
         )
+        self.kind = kind
+        self.address = address
 
 
 class NotARange(WrongUsage):

@@ -121,6 +121,12 @@ def is_own(address: str) -> bool:
     return is_system and importlib.util.find_spec(f"{__package__}.systems.{first}") is not None
 
 
+def is_registered(name: str) -> bool:
+    """Whether the name alone decides nothing about which code is imported: a name of a list, or an address in the lab itself."""
+    module_name, colon, _ = name.partition(":")
+    return not colon or (all(part.isidentifier() for part in module_name.split(".")) and is_own(name))
+
+
 def _load(address: str) -> object:
     """The object at `package.module:attribute`.
 

@@ -17,8 +17,8 @@ from tasklab.commands.replay import replay
 from tasklab.commands.report import report
 from tasklab.commands.run import run
 from tasklab.commands.simulate import simulate
-from tasklab.exit_codes import EXIT_UNKNOWN
-from tasklab.presentation.streams import make_patient
+from tasklab.exit_codes import EXIT_UNKNOWN, NO_ROOM, no_room
+from tasklab.presentation.streams import make_patient, say_no_more
 
 EPILOG = """Exit codes: 0 all claimed promises held · 1 a promise is broken · 2 wrong usage · 3 unknown: the lab could not tell
 (a service did not start, a fault did not bite or heal, too little work, a malformed history)."""
@@ -64,10 +64,15 @@ def run_command_line() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     make_patient()
     try:
-        app()
-    except Exception:  # noqa: BLE001 — the outermost edge: exit code 1 would state that a promise is broken
-        traceback.print_exc()
-        print("tasklab: unknown: the lab itself is at fault; the lines above say where", file=sys.stderr)
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except Exception as error:  # noqa: BLE001 — the outermost edge: exit code 1 would state that a promise is broken
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            say_no_more()
+            print(f"tasklab: {no_room(error)}", file=sys.stderr)
+        else:
+            traceback.print_exc()
+            print("tasklab: unknown: the lab itself is at fault; the lines above say where", file=sys.stderr)
         sys.exit(EXIT_UNKNOWN)
-    finally:
-        sys.stdout.flush()

@@ -1,5 +1,6 @@
 """How a command ends: its exit code, and errors in one sentence."""
 
+import errno
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,10 @@ EXIT_INTERRUPTED = 130
 """A campaign ended before its seeds: Ctrl-C, or the reader of its output has gone. A break found by then takes precedence."""
 
 
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
+"""Errors of a disk that is full, or cannot be written: no fault of the lab, of the system or of the user's request."""
+
+
 class UnexpectedError(Exception):
     """An end of input or an operating system's error that no code foresaw: the lab is at fault, or a plug-in."""
 
@@ -27,6 +32,12 @@ def worst(codes: Iterable[int]) -> int:
         if code in found:
             return code
     return EXIT_UNKNOWN
+
+
+def no_room(error: OSError) -> str:
+    """The sentence for one of the errors `NO_ROOM`."""
+    place = f" {error.filename}" if error.filename else " the output"
+    return f"unknown: the disk takes no more:{place} cannot be written: {str(error.strerror).lower()}"
 
 
 @contextmanager
@@ -47,7 +58,11 @@ def explained() -> Iterator[None]:
         fail(f"unknown: {error}", EXIT_UNKNOWN)
     except SystemExit as error:
         fail(f"unknown: the plug-in ended the lab's process: SystemExit({error.code!r})", EXIT_UNKNOWN)
-    except (EOFError, OSError) as error:
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            fail(no_room(error), EXIT_UNKNOWN)
+        raise UnexpectedError(f"{type(error).__name__}: {error}") from error
+    except EOFError as error:
         raise UnexpectedError(f"{type(error).__name__}: {error}") from error
     except KeyboardInterrupt:
         print("tasklab: interrupted; everything that was started has been ended", file=sys.stderr)

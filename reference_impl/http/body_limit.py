@@ -1,15 +1,20 @@
-"""An ASGI middleware that limits the size of request bodies, independently of Content-Length."""
+"""An ASGI middleware that limits the size of request bodies, independently of Content-Length, and the time that they take."""
 
+import asyncio
 import json
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class BodyLimit:
-    """Answers 413 as soon as a body exceeds `body_bytes_max`; the application never sees such a request."""
+    """Answers 413 as soon as a body exceeds `body_bytes_max`, and 408 if it is not complete after `timeout_s`.
 
-    def __init__(self, app: ASGIApp, body_bytes_max: int) -> None:
+    The application never sees such a request.
+    """
+
+    def __init__(self, app: ASGIApp, body_bytes_max: int, timeout_s: float = 10.0) -> None:
         self._app = app
+        self._timeout_s = timeout_s
         self._body_bytes_max = body_bytes_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -17,18 +22,30 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                body = await self._whole(receive)
+        except TimeoutError:
+            await _refuse(send, 408, f"the body was not complete after {self._timeout_s:g} s")
+            return
+        if body is None:
+            return
+        if len(body) > self._body_bytes_max:
+            await _refuse(send, 413, f"the body has more than {self._body_bytes_max} bytes")
+            return
+        await self._app(scope, _replay(body, receive), send)
+
+    async def _whole(self, receive: Receive) -> bytes | None:
+        """The body, or what came of it until it was too large; None: the client has gone."""
         body = bytearray()
         more = True
-        while more:
+        while more and len(body) <= self._body_bytes_max:
             message = await receive()
             if message["type"] == "http.disconnect":
-                return
+                return None
             body += message.get("body", b"")
-            if len(body) > self._body_bytes_max:
-                await _refuse(send, self._body_bytes_max)
-                return
             more = message.get("more_body", False)
-        await self._app(scope, _replay(bytes(body), receive), send)
+        return bytes(body)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -45,9 +62,8 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def _refuse(send: Send, body_bytes_max: int) -> None:
-    refusal = {"error": f"the body has more than {body_bytes_max} bytes", "definite": True}
-    content = json.dumps(refusal).encode()
+async def _refuse(send: Send, status: int, why: str) -> None:
+    content = json.dumps({"error": why, "definite": True}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
-    await send({"type": "http.response.start", "status": 413, "headers": [*headers, (b"connection", b"close")]})
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, (b"connection", b"close")]})
     await send({"type": "http.response.body", "body": content})

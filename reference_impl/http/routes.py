@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Header, HTTPException, Path, Query, Request, Response
+from fastapi import Depends, FastAPI, Header, HTTPException, Path, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.security import HTTPBearer
 from sqlalchemy import text
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
@@ -15,10 +16,12 @@ from reference_impl.errors import (
     RateLimited,
     ReferenceSystemError,
 )
+from reference_impl.http.authentication import Authentication
 from reference_impl.http.body_limit import BodyLimit
 from reference_impl.http.models import NAME, DeadLetterView, Discard, NewTask, Refusal, TaskView, letter_view, view
 from reference_impl.http.response_counter import ResponseCounter
 from reference_impl.http.service import STATUS_OF, Api, status_of
+from reference_impl.http.users import Caller, Users
 from reference_impl.metrics import DATABASE_DOWN, database_gauges
 from reference_impl.rows import dead_letter
 from reference_impl.rows.cancellation import Cancelled
@@ -32,7 +35,10 @@ ERROR_CHARACTERS_MAX = 500
 
 _REFUSALS = {
     400: "The body is not a JSON document.",
+    401: "No valid bearer token.",
+    403: "The token is not that of the user in whose name the task is submitted.",
     404: "There is no task, or no open dead letter, of this id.",
+    408: "The body was not complete in time.",
     409: "The request conflicts with an earlier one, or the task has already ended.",
     413: "The body or the payload is too large.",
     422: "The request is invalid; the message names the field.",
@@ -40,6 +46,14 @@ _REFUSALS = {
     503: "A service of the system is down; `definite` states whether the request may have had an effect.",
 }
 
+
+def _caller(request: Request, _: Annotated[object, Security(HTTPBearer(auto_error=False))]) -> Caller:
+    """The caller that the middleware has found; the scheme is named for the description of the API."""
+    caller: Caller = request.state.caller
+    return caller
+
+
+CallerOf = Annotated[Caller, Depends(_caller)]
 TaskId = Annotated[str, Path(min_length=1, max_length=64)]
 LetterId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 
@@ -48,10 +62,15 @@ def _refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
     return {code: {"model": Refusal, "description": _REFUSALS[code]} for code in codes}
 
 
-def create_app(api: Api) -> FastAPI:
-    """The ASGI application over this API."""
+def create_app(api: Api, users: Users | None) -> FastAPI:
+    """The ASGI application over this API; `users` None: authentication is off."""
     app = FastAPI(title="Reference task system", version="1", docs_url=None, redoc_url=None)
-    app.add_middleware(BodyLimit, body_bytes_max=api.settings.payload_bytes_max + ENVELOPE_BYTES)
+    app.add_middleware(
+        BodyLimit,
+        body_bytes_max=api.settings.payload_bytes_max + ENVELOPE_BYTES,
+        timeout_s=api.settings.body_timeout_s,
+    )
+    app.add_middleware(Authentication, users=users)
     app.add_middleware(ResponseCounter, route="/tasks", responses=api.metrics.submission_responses)
     _add_refusals(app, api)
     _add_task_routes(app, api)
@@ -94,39 +113,48 @@ def _add_refusals(app: FastAPI, api: Api) -> None:
 
 def _add_task_routes(app: FastAPI, api: Api) -> None:
     @app.post(
-        "/tasks", status_code=202, responses={200: {"model": TaskView}, **_refusals(400, 409, 413, 422, 429, 503)}
+        "/tasks",
+        status_code=202,
+        responses={200: {"model": TaskView}, **_refusals(400, 401, 403, 408, 409, 413, 422, 429, 503)},
     )
     def submit_task(
         task: NewTask,
         response: Response,
+        caller: CallerOf,
         idempotency_key: Annotated[str | None, Header(min_length=1, max_length=255, pattern=r"^[!-~]+$")] = None,
         x_trace_id: Annotated[str | None, Header(min_length=1, max_length=64, pattern=NAME)] = None,
     ) -> TaskView:
         """202: accepted and durable. 200: this user has submitted the same task before; nothing new was created."""
+        if not caller.may_touch(task.user_id):
+            raise HTTPException(403, "user_id is not the user of this token")
         submitted = api.submit(task, key=idempotency_key, trace_id=x_trace_id)
         response.status_code = 202 if submitted.created else 200
         response.headers["Location"] = f"/tasks/{submitted.task.id}"
         return view(submitted.task)
 
-    @app.get("/tasks/{task_id}", responses=_refusals(404, 422, 503))
-    def read_task(task_id: TaskId) -> TaskView:
+    @app.get("/tasks/{task_id}", responses=_refusals(401, 404, 408, 422, 503))
+    def read_task(task_id: TaskId, caller: CallerOf) -> TaskView:
         """The task, with its state from the database and, until it ends, its progress from Redis."""
-        found = api.read(task_id)
+        found = api.read(task_id) if api.is_visible(task_id, caller) else None
         if found is None:
             raise HTTPException(404, "no such task")
         return found
 
-    @app.get("/tasks/{task_id}/transitions", responses=_refusals(404, 422, 503))
-    def read_transitions(task_id: TaskId) -> list[dict[str, Any]]:
+    @app.get("/tasks/{task_id}/transitions", responses=_refusals(401, 404, 408, 422, 503))
+    def read_transitions(task_id: TaskId, caller: CallerOf) -> list[dict[str, Any]]:
         """All state transitions of the task, from the audit trail."""
         trail = read(api.engine, lambda connection: audit_trail(connection, task_id))
-        if not trail:
+        if not trail or not api.is_visible(task_id, caller):
             raise HTTPException(404, "no such task")
         return trail
 
-    @app.post("/tasks/{task_id}/cancel", responses={202: {"model": TaskView}, **_refusals(404, 409, 422, 503)})
-    def cancel_task(task_id: TaskId, response: Response) -> TaskView:
+    @app.post(
+        "/tasks/{task_id}/cancel", responses={202: {"model": TaskView}, **_refusals(401, 404, 408, 409, 422, 503)}
+    )
+    def cancel_task(task_id: TaskId, response: Response, caller: CallerOf) -> TaskView:
         """200: cancelled. 202: the running attempt was asked to stop. 409: the task had already ended."""
+        if not api.is_visible(task_id, caller):
+            raise HTTPException(404, "no such task")
         answer, task = api.cancel(task_id)
         if answer is Cancelled.NOT_FOUND or task is None:
             raise HTTPException(404, "no such task")
@@ -137,22 +165,25 @@ def _add_task_routes(app: FastAPI, api: Api) -> None:
 
 
 def _add_dead_letter_routes(app: FastAPI, api: Api) -> None:
-    @app.get("/dead-letters", responses=_refusals(422, 503))
-    def list_dead_letters(limit: Annotated[int, Query(ge=1, le=LETTERS_MAX)] = 100) -> list[DeadLetterView]:
-        """The unhandled dead letters, oldest first."""
-        letters = read(api.engine, lambda connection: dead_letter.open_letters(connection, rows_max=limit))
+    @app.get("/dead-letters", responses=_refusals(401, 408, 422, 503))
+    def list_dead_letters(
+        caller: CallerOf, limit: Annotated[int, Query(ge=1, le=LETTERS_MAX)] = 100
+    ) -> list[DeadLetterView]:
+        """The unhandled dead letters of the caller's tasks (an operator's: of all), oldest first."""
+        user = None if caller.is_operator else caller.user
+        letters = read(api.engine, lambda connection: dead_letter.open_letters(connection, rows_max=limit, user=user))
         return [letter_view(letter) for letter in letters]
 
-    @app.post("/dead-letters/{letter_id}/redrive", status_code=204, responses=_refusals(404, 422, 503))
-    def redrive(letter_id: LetterId) -> None:
+    @app.post("/dead-letters/{letter_id}/redrive", status_code=204, responses=_refusals(401, 404, 408, 422, 503))
+    def redrive(letter_id: LetterId, caller: CallerOf) -> None:
         """Put the task back to work with a new budget of attempts."""
-        if not api.redrive(letter_id):
+        if not api.is_visible_letter(letter_id, caller) or not api.redrive(letter_id):
             raise HTTPException(404, "no such open dead letter")
 
-    @app.post("/dead-letters/{letter_id}/discard", status_code=204, responses=_refusals(400, 404, 422, 503))
-    def discard(letter_id: LetterId, discarded: Discard) -> None:
+    @app.post("/dead-letters/{letter_id}/discard", status_code=204, responses=_refusals(400, 401, 404, 408, 422, 503))
+    def discard(letter_id: LetterId, discarded: Discard, caller: CallerOf) -> None:
         """Close the dead letter; the task stays DEAD."""
-        if not api.discard(letter_id, why=discarded.why):
+        if not api.is_visible_letter(letter_id, caller) or not api.discard(letter_id, why=discarded.why):
             raise HTTPException(404, "no such open dead letter")
 
 

@@ -16,6 +16,7 @@ from reference_impl.errors import (
 from reference_impl.fast.progress import read_progress
 from reference_impl.fast.rate_limit import check_limit
 from reference_impl.http.models import NewTask, TaskView, view
+from reference_impl.http.users import Caller
 from reference_impl.metrics import Metrics
 from reference_impl.ports import Broker, Cache
 from reference_impl.rows import cancellation, dead_letter, store
@@ -89,6 +90,18 @@ class Api:
     def find(self, task_id: str) -> Task | None:
         """The task, from the database."""
         return read(self.engine, lambda connection: store.find(connection, task_id))
+
+    def is_visible(self, task_id: str, caller: Caller) -> bool:
+        """Whether the task exists as far as the caller may know: it is the caller's own, or the caller is an operator."""
+        task = None if caller.is_operator else self.find(task_id)
+        return caller.is_operator or (task is not None and caller.may_touch(task.user_id))
+
+    def is_visible_letter(self, letter_id: int, caller: Caller) -> bool:
+        """The same for a dead letter, by its task."""
+        if caller.is_operator:
+            return True
+        owner = read(self.engine, lambda connection: dead_letter.user_of(connection, letter_id))
+        return owner is not None and caller.may_touch(owner)
 
     def read(self, task_id: str) -> TaskView | None:
         """The task as shown to its user: its state from the database and, until it ends, its progress from Redis."""

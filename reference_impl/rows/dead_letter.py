@@ -51,17 +51,24 @@ def write(connection: Connection, task: Task, reason: Reason, *, dead_queue: str
     outbox.put(connection, task.id, dead_queue, trace_id=task.trace_id)
 
 
-def open_letters(connection: Connection, *, rows_max: int) -> Sequence[DeadLetter]:
-    """The unhandled letters, oldest first."""
-    rows = connection.execute(
-        select(dead_letters).where(dead_letters.c.handled_us.is_(None)).order_by(dead_letters.c.id).limit(rows_max)
-    )
+def open_letters(connection: Connection, *, rows_max: int, user: str | None = None) -> Sequence[DeadLetter]:
+    """The unhandled letters, oldest first; with `user`, those of this user's tasks."""
+    letters = select(dead_letters).where(dead_letters.c.handled_us.is_(None))
+    if user is not None:
+        letters = letters.join(tasks, tasks.c.id == dead_letters.c.task_id).where(tasks.c.user_id == user)
+    rows = connection.execute(letters.order_by(dead_letters.c.id).limit(rows_max))
     return [
         DeadLetter(
             row.id, row.task_id, row.reason, row.attempts, row.failure_class, row.failure_message, row.created_us
         )
         for row in rows
     ]
+
+
+def user_of(connection: Connection, letter_id: int) -> str | None:
+    """The user of the letter's task; None: there is no such letter."""
+    owner = select(tasks.c.user_id).join(dead_letters, tasks.c.id == dead_letters.c.task_id)
+    return connection.scalar(owner.where(dead_letters.c.id == letter_id))
 
 
 def open_count(connection: Connection) -> int:

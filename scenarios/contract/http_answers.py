@@ -9,6 +9,9 @@ DETAIL_CHARS = 200
 TIMEOUT_S = 5.0
 """Of connecting, sending and each wait for a part of the answer: every client of the lab waits this long."""
 
+TOKEN_FILE = "api-token"  # noqa: S105
+"""File in the directory of the services with the bearer token of the API; a system whose API asks for none writes no such file."""
+
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 import msgspec
 
@@ -69,6 +69,11 @@ class Policy:
 
 NO_POLICY = Policy()
 
+NUMBER_MAX = 1e9
+"""Maximum of every number in a policy: seconds (some 31 years), attempts, tasks."""
+EVERY_MIN_S = 0.001
+"""Shortest distance between two occurrences of a schedule."""
+
 _BOUNDS = (
     *("attempts_max", "tolerance_s", "budget_s", "grace_s", "overtakes_max"),
     *("ack_s", "lease_s", "key_window_s", "result_ttl_s"),
@@ -95,8 +100,8 @@ def policy_from(stated: Any) -> Policy:
     for bound in waits.values():
         _check_bound("wait_s", bound)
     for least_s, most_s in policy.delays_s or ():
-        if not 0 <= least_s <= most_s < float("inf"):
-            raise MalformedPolicy(f"the policy's delays_s holds [{least_s}, {most_s}]: not [least, most]")
+        if not 0 <= least_s <= most_s <= NUMBER_MAX:
+            raise MalformedPolicy(f"the policy's delays_s holds [{least_s}, {most_s}]: not [least, most]{_AT_MOST}")
     if policy.window is not None:
         _check_window("window", policy.window)
     if policy.execution_window is not None:
@@ -110,8 +115,8 @@ def policy_from(stated: Any) -> Policy:
 
 
 def _check_bound(name: str, bound: float | None) -> None:
-    if bound is not None and not 0 <= bound < float("inf"):
-        raise MalformedPolicy(f"the policy's {name} is {bound}")
+    if bound is not None and not 0 <= bound <= NUMBER_MAX:
+        raise MalformedPolicy(f"the policy's {name} is {_short(bound)}: not a number from 0 to {NUMBER_MAX:,.0f}")
 
 
 def _check_window(name: str, window: Mapping[str, object]) -> None:
@@ -119,12 +124,12 @@ def _check_window(name: str, window: Mapping[str, object]) -> None:
     if window.get("kind") not in ("sliding", "fixed", "bucket"):
         raise MalformedPolicy(f"the policy's {name} is of no known kind: {window.get('kind')!r}")
     n, per_s, burst = window.get("n"), window.get("per_s"), window.get("burst")
-    if not isinstance(n, int) or isinstance(n, bool) or n < 0:
-        raise MalformedPolicy(f"the policy's {name} allows n = {n!r}")
-    if not isinstance(per_s, int | float) or not 0 < per_s < float("inf"):
-        raise MalformedPolicy(f"the policy's {name} has per_s = {per_s!r}")
-    if burst is not None and (not isinstance(burst, int | float) or not 0 <= burst < float("inf")):
-        raise MalformedPolicy(f"the policy's {name} has burst = {burst!r}")
+    if not isinstance(n, int) or isinstance(n, bool) or not 0 <= n <= NUMBER_MAX:
+        raise MalformedPolicy(f"the policy's {name} allows n = {_short(n)}{_AT_MOST}")
+    if not isinstance(per_s, int | float) or not 0 < per_s <= NUMBER_MAX:
+        raise MalformedPolicy(f"the policy's {name} has per_s = {_short(per_s)}{_AT_MOST}")
+    if burst is not None and (not isinstance(burst, int | float) or not 0 <= burst <= NUMBER_MAX):
+        raise MalformedPolicy(f"the policy's {name} has burst = {_short(burst)}{_AT_MOST}")
     if window.get("starts") not in (None, "first"):
         raise MalformedPolicy(f"the policy's {name} has starts = {window.get('starts')!r}; there is 'first'")
     if window.get("by") not in (None, *get_args(By)):
@@ -133,10 +138,25 @@ def _check_window(name: str, window: Mapping[str, object]) -> None:
 
 def _check_schedule(name: str, schedule: Schedule) -> None:
     until_s = schedule.since_s if schedule.until_s is None else schedule.until_s
-    if not 0 < schedule.every_s < float("inf"):
-        raise MalformedPolicy(f"the policy's schedule {name!r} has every_s = {schedule.every_s!r}")
-    if not abs(schedule.since_s) < float("inf") or not abs(until_s) < float("inf"):
-        raise MalformedPolicy(f"the policy's schedule {name!r} goes from {schedule.since_s!r} to {schedule.until_s!r}")
+    if not EVERY_MIN_S <= schedule.every_s <= NUMBER_MAX:
+        why = f"not a number of seconds from {EVERY_MIN_S:g} to {NUMBER_MAX:,.0f}"
+        raise MalformedPolicy(f"the policy's schedule {name!r} has every_s = {schedule.every_s!r}: {why}")
+    if not abs(schedule.since_s) <= NUMBER_MAX or not abs(until_s) <= NUMBER_MAX:
+        ends = f"from {schedule.since_s!r} to {schedule.until_s!r}"
+        raise MalformedPolicy(f"the policy's schedule {name!r} goes {ends}{_AT_MOST}")
+
+
+_AT_MOST = f" ({NUMBER_MAX:,.0f} at most)"
+
+
+def _short(number: object) -> str:
+    """A number in a message; whole numbers may have thousands of digits."""
+    text = f"a number of {number.bit_length()} bits" if _is_long(number) else repr(number)
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def _is_long(number: object) -> TypeGuard[int]:
+    return isinstance(number, int) and number.bit_length() > 128
 
 
 def _unknown_names(content: Any) -> Iterator[str]:

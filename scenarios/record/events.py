@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -20,6 +20,11 @@ def ns_of(seconds: float) -> int:
 INSTANT_MAX_S = 9.2e9
 UNTIMED = -(2**63)
 """Stands for the time of an event that was built without one; a decoded event never has it."""
+
+Seconds = Annotated[float, msgspec.Meta(ge=-INSTANT_MAX_S, le=INSTANT_MAX_S)]
+"""A duration or an instant that whole nanoseconds can express; the decoder refuses any other."""
+Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""A number of 64 bits; the decoder refuses any other."""
 
 REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
     "submit.invoke": ("task",),
@@ -101,25 +106,25 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     actor: str
     event: str
     task: str | None = None
-    attempt: int | None = None
+    attempt: Whole | None = None
     step: int | str = 1
-    fence: int | None = None
+    fence: Whole | None = None
     key: str | None = None
     user: str | None = None
     id: str | int | None = None
-    due_s: float | None = None
-    deadline_s: float | None = None
-    priority: int | None = None
+    due_s: Seconds | None = None
+    deadline_s: Seconds | None = None
+    priority: Whole | None = None
     order_key: str | None = None
     error: str | None = None
     from_: str | None = None
     to: str | None = None
     state: str | None = None
-    attempts: int | None = None
+    attempts: Whole | None = None
     reason: str | None = None
     scope: str | None = None
     resource: str | None = None
-    ttl_s: float | None = None
+    ttl_s: Seconds | None = None
     limit: str | None = None
     percent: float | None = None
     fault: str | None = None
@@ -133,7 +138,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     expired: tuple[str, ...] | None = None
     pending: tuple[str, ...] | None = None
     t_s: float | None = None  # foreign histories may carry seconds; decoded events always have t_ns
-    asked_ns: int | None = None  # the earliest instant at which it can have happened: it did between then and t_ns
+    asked_ns: Whole | None = None  # the earliest instant at which it can have happened: it did between then and t_ns
     result: str | int | float | bool | None = None  # a digest of what an attempt returned, or of what a client read
     parent: str | None = None  # of a task that the system made itself: the task that it came from
     schedule: str | None = None  # of an occurrence that the system made itself: the name of its schedule

@@ -1,5 +1,6 @@
 """A simulated world as a run directory: judged again, reported and compared like any other run."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from chaos.environments.simulated import SimulatedEnvironment
-from scenarios.errors import UnknownName
+from scenarios.errors import PluginFailed
 from scenarios.experiment.facts import describe_world
 from scenarios.judging.premises import Premise, stated_premises
-from scenarios.lookup import find_scenario
+from scenarios.lookup import find_scenario, scenario_names
 from scenarios.record.history import Event
 from scenarios.record.run_facts import Turn
 from scenarios.simulated.run import Simulated
@@ -21,6 +22,7 @@ _OWN_STORIES = {
     "crash_points": "A process is killed at one of its calls, before or after it took effect. No promise may break at any of them.",
 }
 
+_FILE_PART = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 _SOURCES = {
     "lab": ("crash", "restart", "fault", "secret", "final"),
@@ -43,7 +45,7 @@ def write_run(
     directory.create()
     by_source: dict[str, list[Event]] = defaultdict(list)
     for event in world.events:
-        by_source[source_of(event)].append(event)
+        by_source[_file_part(source_of(event), system)].append(event)
     for source, events in by_source.items():
         lines = b"".join(msgspec.json.encode(event) + b"\n" for event in events)
         (out / f"history.{source}.jsonl").write_bytes(lines)
@@ -72,9 +74,16 @@ def source_of(event: Event) -> str:
     return next((source for source, kinds in _SOURCES.items() if kind in kinds), event.actor)
 
 
+def _file_part(source: str, system: str) -> str:
+    """The source as a part of a file name; raises PluginFailed where a process has a name that is none."""
+    if not _FILE_PART.fullmatch(source):
+        why = "a name has 1 to 100 letters, digits, '_', '.' and '-'"
+        raise PluginFailed(system, "processes()", f"process {source[:80]!r}: {why}")
+    return source
+
+
 def _what_it_is_about(name: str) -> tuple[list[str], str]:
-    try:
-        scenario = find_scenario(name)
-    except UnknownName:
+    if name not in scenario_names():  # the name may come from a token: no code is imported because of it
         return [], _OWN_STORIES.get(name, "")
+    scenario = find_scenario(name)
     return list(scenario.at_stake), scenario.story

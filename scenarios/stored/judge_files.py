@@ -17,7 +17,16 @@ from scenarios.judging.policy import NO_POLICY, Policy, policy_from
 from scenarios.judging.premises import unmet_premises
 from scenarios.judging.unremarkable import NONE, Unremarkable
 from scenarios.record.history import History, Recorded
-from scenarios.stored.reading import DAMAGED, Document, is_large, is_lines, read_files, read_foreign, reading_of
+from scenarios.stored.reading import (
+    DAMAGED,
+    Document,
+    is_large,
+    is_lines,
+    read_document,
+    read_files,
+    read_foreign,
+    reading_of,
+)
 from scenarios.stored.rundir import RUN_FILE, VERDICTS_FILE, RunDirectory
 
 
@@ -114,7 +123,7 @@ def judge_run(directory: RunDirectory) -> Judgement:
 def _judge_run(directory: RunDirectory, options: JudgeOptions) -> Judged:
     try:
         facts = directory.read_facts()
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NothingToJudge(f"{directory.path} holds no run: {RUN_FILE} is missing or damaged") from error
     problems = [*facts.problems, *([] if facts.finished else ["the run did not come to its end"])]
     stated = JudgeOptions(
@@ -240,11 +249,11 @@ class Case(msgspec.Struct, frozen=True):
 def read_cases(file: Path) -> list[Case]:
     """The judged cases of a file: a JSON list, or an object that holds it as `cases`; raises `NothingToJudge`."""
     try:
-        content = msgspec.json.decode(file.read_bytes())
+        content = msgspec.json.decode(read_document(file))
         if isinstance(content, dict):
             content = content.get("cases")
         return msgspec.json.decode(msgspec.json.encode(content), type=list[Case])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NothingToJudge(f"{file} holds no judged cases: {error}") from error
 
 

@@ -1,16 +1,21 @@
 """Reads histories from disk: ours or foreign, JSON lines or one document, gzip too; names lines that are no events by file and line."""
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
+from scenarios.errors import NothingToJudge
 from scenarios.record.events import UNKNOWN_TO_PROCESSES, is_of_process
 from scenarios.record.history import Event, History, Malformed, MalformedEvent, Recorded, decode_event
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 LINE_BYTES_MAX = 512 * 2**20
 """No event is longer: the account of 40 million tasks fits."""
@@ -23,8 +28,23 @@ PACKED_BY = 10
 MALFORMED_MAX = 100
 """After so many lines that are no events a file is not read further: it is no history."""
 
-DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
-"""What reading a packed file raises that was cut short or changed."""
+UNPACKED_BY_MAX = 100
+"""A packed file becomes at most so many times larger when it is unpacked; histories reach 40, and zeros 1,000."""
+UNPACKED_BYTES_MIN = 64 * 2**20
+"""A packed file may always become as large as this."""
+EMPTY_LINES_MAX = 100_000
+"""Maximum number of empty lines in a row."""
+
+
+class UnpacksTooLarge(Exception):
+    """A packed file is far larger unpacked than any history is: it was made to fill memory, or time."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"the packed file unpacks to more than {bytes_max:,} bytes: this is no history")
+
+
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, UnpacksTooLarge)
+"""What reading a packed file raises that was cut short or changed, or that unpacks to more than its bound."""
 NO_EVENT = "holds no event"
 SECOND_FINAL = "a second final: a history has one account"
 
@@ -100,7 +120,7 @@ class Collector:
 
 def damaged(error: Exception) -> str:
     """Why a packed file cannot be read on."""
-    return f"the packed file is damaged: {error}"
+    return str(error) if isinstance(error, UnpacksTooLarge) else f"the packed file is damaged: {error}"
 
 
 def went_back(actor: str, t_ns: int, before_ns: int) -> str:
@@ -139,6 +159,18 @@ def reading_of(document: Document, name: str, *, is_sorted: bool = True) -> Read
     return Reading(collector.recorded([name]), claims, document.policy)
 
 
+def read_document(file: Path) -> bytes:
+    """The content of a file that is read whole.
+
+    Raises:
+        NothingToJudge: it is larger than any document may be.
+        OSError: it cannot be read.
+    """
+    if file.is_file() and file.stat().st_size > DOCUMENT_BYTES_MAX:
+        raise NothingToJudge(f"{file} has more than {DOCUMENT_BYTES_MAX:,} bytes, the most that a document may have")
+    return file.read_bytes()
+
+
 def is_large(files: Sequence[Path]) -> bool:
     """Whether these files are so large that they are prefiltered."""
     return sum(file.stat().st_size * (PACKED_BY if is_packed(file) else 1) for file in files) >= LARGE_BYTES_MIN
@@ -160,10 +192,50 @@ def is_packed(file: Path) -> bool:
 
 
 def open_history(file: Path) -> BinaryIO:
-    """A file as its plain bytes, packed or not."""
+    """A file as its plain bytes, packed or not. Reading a packed file raises one of `DAMAGED` where it cannot be read on."""
     if is_packed(file):
-        return gzip.open(file, "rb")  # type: ignore[return-value]  # a GzipFile reads like any binary stream
+        bytes_max = max(UNPACKED_BYTES_MIN, UNPACKED_BY_MAX * file.stat().st_size)
+        return io.BufferedReader(_Unpacked(file, bytes_max), 2**20)
     return file.open("rb")
+
+
+def check_unpacked(files: Sequence[Path]) -> None:
+    """Unpack the packed files among these and keep nothing; raises one of `DAMAGED`. For readers that have no bound of their own."""
+    for file in filter(is_packed, files):
+        with open_history(file) as stream:
+            while stream.read(2**20):
+                pass
+
+
+class _Unpacked(io.RawIOBase):
+    """A packed file as its plain bytes, up to `bytes_max` of them."""
+
+    def __init__(self, file: Path, bytes_max: int) -> None:
+        super().__init__()
+        self._gzip = gzip.GzipFile(file, "rb")
+        self._bytes_max = bytes_max
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        return self._gzip.seek(offset, whence)
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        view = memoryview(buffer)
+        content = self._gzip.read1(len(view))
+        if self._gzip.tell() > self._bytes_max:
+            raise UnpacksTooLarge(self._bytes_max)
+        view[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._gzip.close()
+        super().close()
 
 
 def _document_of(file: Path) -> Document | None:
@@ -197,6 +269,9 @@ def _take_lines(collector: Collector, name: str, stream: BinaryIO) -> None:
                 collector.malformed.append(
                     Malformed(name, line, f"a line of more than {LINE_BYTES_MAX} bytes is no event")
                 )
+            elif not content:
+                collector.malformed.append(Malformed(name, line, f"more than {EMPTY_LINES_MAX:,} empty lines in a row"))
+                return
             else:
                 collector.take(name, line, content, unfinished=unfinished)
             if len(collector.malformed) - malformed_before >= MALFORMED_MAX:
@@ -207,16 +282,23 @@ def _take_lines(collector: Collector, name: str, stream: BinaryIO) -> None:
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
-    """(line number from 1, content, whether it is a last line that lacks its end); empty lines are passed over."""
-    number = 0
+    """(line number from 1, content, whether it is a last line that lacks its end); empty lines are passed over.
+
+    Too many empty lines in a row are told as one line without content.
+    """
+    number = latest = 0
     while line := stream.readline(LINE_BYTES_MAX + 1):
         number += 1
         content = line.rstrip(b"\r\n")
         if len(line) > LINE_BYTES_MAX:
             _skip_line(stream)
             yield number, line, False
+            latest = number
         elif content.strip():
             yield number, content, not line.endswith(b"\n")
+            latest = number
+        elif number - latest > EMPTY_LINES_MAX:
+            yield number, b"", False
 
 
 def _skip_line(stream: BinaryIO) -> None:

@@ -94,7 +94,7 @@ class RunDirectory:
             return msgspec.json.decode((self.path / VERDICTS_FILE).read_bytes(), type=JudgementRecord)
         except FileNotFoundError:
             return None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UnreadableVerdicts(f"{VERDICTS_FILE} cannot be read: {error}") from error
 
 
@@ -105,10 +105,14 @@ def runs_without_facts(path: Path) -> list[Path]:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Replace a file so that a reader, or a crash, never sees half of it."""
+    """Replace a file so that a reader, or a crash, never sees half of it; raises OSError, and then the file is as it was."""
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    unfinished.write_bytes(content)
-    unfinished.replace(file)
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(file)
+    except OSError:  # a full disk: nothing half-written stays
+        unfinished.unlink(missing_ok=True)
+        raise
 
 
 def _pretty(value: object) -> bytes:

@@ -12,10 +12,15 @@ CERTAINLY_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeou
 
 
 class HttpClient:
-    """One keep-alive connection to the API at `base_url`."""
+    """One keep-alive connection to the API at `base_url`; `token`: the bearer token that every request carries."""
 
-    def __init__(self, base_url: str) -> None:
-        self._http = httpx.Client(base_url=base_url, timeout=TIMEOUT_S, transport=httpx.HTTPTransport(retries=0))
+    def __init__(self, base_url: str, token: str | None = None) -> None:
+        self._http = httpx.Client(
+            base_url=base_url,
+            timeout=TIMEOUT_S,
+            transport=httpx.HTTPTransport(retries=0),
+            headers={} if token is None else {"Authorization": f"Bearer {token}"},
+        )
 
     def invoke(self, operation: Operation) -> Outcome:
         """Send one request and classify the response. 202 to a cancellation is `info`: the task may still succeed."""

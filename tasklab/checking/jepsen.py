@@ -12,9 +12,10 @@ from scenarios.judging.jepsen.calls import MODELS, calls_of
 from scenarios.judging.jepsen.checkers import CHECKERS
 from scenarios.judging.jepsen.operations import MalformedHistory, Operation, operations_from, read_operations
 from scenarios.judging.jepsen.verdicts import JepsenJudgement, judge_jepsen
+from scenarios.stored.reading import read_document
 from tasklab.checking.objects import judge_calls, print_said
 from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
-from tasklab.presentation.terminal import print_json
+from tasklab.presentation.terminal import harmless, print_json
 
 
 def check_jepsen(file: Path, *, model: str | None, time_limit_s: float, as_json: bool) -> int:
@@ -27,7 +28,7 @@ def check_jepsen(file: Path, *, model: str | None, time_limit_s: float, as_json:
         known = ", ".join([*MODELS, *CHECKERS])
         raise NothingToJudge(f"there is no model {model!r}; there are {known}")
     try:
-        history = read_operations(file.read_bytes())
+        history = read_operations(read_document(file))
         is_object = model in MODELS
         said = _judge_calls(history, model, time_limit_s) if is_object else judge_jepsen(history, model).to_json()
     except OSError as error:
@@ -41,10 +42,18 @@ def check_jepsen(file: Path, *, model: str | None, time_limit_s: float, as_json:
 def check_jepsen_cases(file: Path, *, as_json: bool) -> int:
     """Judge a file of cases, `{"cases": [{id, checker, params, history, expect}]}`; print the differences from Jepsen's results."""
     try:
-        cases = msgspec.json.decode(file.read_bytes())
+        cases = msgspec.json.decode(read_document(file))
         cases = cases["cases"] if isinstance(cases, dict) else cases
         judged = {case["id"]: (case["expect"], _judge_case(case)) for case in cases}
-    except (OSError, msgspec.DecodeError, MalformedHistory, KeyError, TypeError, UnicodeDecodeError) as error:
+    except (
+        OSError,
+        msgspec.DecodeError,
+        MalformedHistory,
+        KeyError,
+        TypeError,
+        UnicodeDecodeError,
+        RecursionError,
+    ) as error:
         raise NothingToJudge(f"{file} holds no cases: {error!r}") from error
     differences = [
         {"case": name, "field": field, "expected": expected[field], "actual": judgement.result.get(field)}
@@ -56,7 +65,7 @@ def check_jepsen_cases(file: Path, *, as_json: bool) -> int:
         print_json({"cases": len(judged), "differences": differences})
     else:
         for one in differences:
-            typer.echo(f"{one['case']}: {one['field']}: expected {one['expected']}, is {one['actual']}")
+            typer.echo(harmless(f"{one['case']}: {one['field']}: expected {one['expected']}, is {one['actual']}"))
         typer.echo(f"{len(judged)} cases, {len(differences)} differences")
     return EXIT_BROKEN if differences else EXIT_HELD
 

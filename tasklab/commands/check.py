@@ -195,12 +195,13 @@ def _policy(file: Path | None) -> "Policy | None":
 
     from scenarios.errors import NothingToJudge
     from scenarios.judging.policy import policy_from
+    from scenarios.stored.reading import read_document
 
     if file is None:
         return None
     try:
-        return policy_from(msgspec.json.decode(file.read_bytes()))
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        return policy_from(msgspec.json.decode(read_document(file)))
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NothingToJudge(f"{file} holds no policy: {error}") from error
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from tasklab.exit_codes import explained
@@ -12,7 +13,7 @@ from tasklab.presentation.story import print_story
 from tasklab.presentation.terminal import Progress
 from tasklab.running.environments import SIMULATED
 from tasklab.running.judged_run import JudgedRun, RunName, judged
-from tasklab.running.places import place_for_runs
+from tasklab.running.places import directory_of_run, place_for_runs
 
 if TYPE_CHECKING:
     from scenarios.record.run_facts import Turn
@@ -25,6 +26,16 @@ def replay(
         str,
         typer.Argument(metavar="TOKEN|RUNDIR", help="As `tasklab simulate` prints it, or a run that was simulated."),
     ],
+    system: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:ATTRIBUTE",
+            help="The token names this system of yours: its code is imported. Without it, only registered systems are.",
+        ),
+    ] = None,
+    scenario: Annotated[
+        str | None, typer.Option(metavar="MODULE:ATTRIBUTE", help="The same for a scenario of yours.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Holds the run directory. Default: runs/DATE-TIME.")
     ] = None,
@@ -35,8 +46,11 @@ def replay(
     Example: tasklab replay swarm~reference~17
     """
     with explained():
+        from scenarios.simulated.search.token import check_trusted
+
         let_plugins_in()
         named = _token(token)
+        check_trusted(named, system=system, scenario=scenario)
         replayed, turns = _replay(named, place_for_runs(out))
     if as_json:
         print_runs_json([replayed])
@@ -55,14 +69,16 @@ def _replay(token: "Token", place: Path) -> "tuple[JudgedRun, list[Turn]]":
     from scenarios.simulated.search.explore import explorer_of
     from scenarios.simulated.search.shrink import broken_promises
     from scenarios.simulated.search.story import tell
+    from scenarios.simulated.search.token import options_of
 
     explorer = explorer_of(token.system)
     plan = token.plan or explorer.series(token.series)(token.seed)
+    system = find_system(token.system).name
+    directory_of_run(place, plan.scenario, system, plan.seed)  # a name that is none is told before the work
     world = simulate(plan, explorer.simulation)
     broken = broken_promises(world)
     turns = tell(world, broken[0]) if broken else []
-    system = find_system(token.system).name
-    name = RunName(plan.scenario, system, SIMULATED, plan.seed, f"tasklab replay {token}")
+    name = RunName(plan.scenario, system, SIMULATED, plan.seed, f"tasklab replay {token}{options_of(token)}")
 
     def carry_out(directory: Path) -> "RunDirectory":
         return write_run(world, directory, system=system, repeat=name.repeat, steps=turns)
@@ -79,10 +95,15 @@ def _token(text: str) -> "Token":
     directory = Path(text)
     if "~" in directory.name or not (directory / RUN_FILE).exists():  # a token may be longer than any name of a file
         return read_token(text)
-    facts = RunDirectory(directory).read_facts()
+    try:
+        facts = RunDirectory(directory).read_facts()
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise WrongUsage(f"{text}: {RUN_FILE} is damaged, so it is not known what to replay: {error}") from error
     words = facts.repeat.split()
     if facts.environment != SIMULATED:
         raise WrongUsage(f"{text} was not simulated; it is repeated by: {facts.repeat}")
-    if words[:2] == ["tasklab", "replay"]:
+    if words[:2] == ["tasklab", "replay"] and len(words) > 2:
         return read_token(words[2])
+    if "--system" not in words[:-1]:
+        raise WrongUsage(f"{text}: {RUN_FILE} does not say which system was simulated")
     return Token(facts.scenario, words[words.index("--system") + 1], facts.seed)

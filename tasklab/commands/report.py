@@ -52,7 +52,7 @@ def report(
     else:
         for section in sections:
             typer.echo(harmless(f"{section.overall.ruling}: {section.overall.sentence}"))
-        typer.echo(file)
+        typer.echo(harmless(str(file)))
 
 
 def _place_of(runs: Sequence[Path]) -> Path:

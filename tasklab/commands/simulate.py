@@ -16,8 +16,8 @@ from tasklab.module_path import let_plugins_in
 from tasklab.presentation.campaign_line import shown
 from tasklab.presentation.campaign_summary import print_summary
 from tasklab.presentation.streams import reader_has_gone
-from tasklab.presentation.terminal import Progress
-from tasklab.running.places import file_for_rows
+from tasklab.presentation.terminal import Progress, print_json_line
+from tasklab.running.places import append_line, file_for_rows
 
 if TYPE_CHECKING:
     from scenarios.simulated.search.campaign import Visited
@@ -83,7 +83,7 @@ def simulate(
     Example: tasklab simulate swarm --seeds 1..10000 --jobs 2
     """
     if merge:
-        _sum_up(merge, as_json=as_json)
+        _sum_up(merge, system, as_json=as_json)
     with explained():
         from scenarios.simulated.search.campaign import seeds_of
         from scenarios.simulated.search.explore import explorer_of, works_of
@@ -147,9 +147,10 @@ def _carry_out(
         return _Campaign(tally, rows, [], time.monotonic() - began_s, interrupted=True)
 
 
-def _sum_up(files: list[Path], *, as_json: bool) -> NoReturn:
-    """The rows of several campaigns summed up as one; each world counts once."""
+def _sum_up(files: list[Path], system: str, *, as_json: bool) -> NoReturn:
+    """The rows of several campaigns summed up as one; each world counts once. Rows name a system: only a trusted one is imported."""
     with explained():
+        from scenarios.lookup import is_registered
         from scenarios.simulated.search.campaign import read_rows
         from scenarios.simulated.search.tally import Tally
 
@@ -160,7 +161,8 @@ def _sum_up(files: list[Path], *, as_json: bool) -> NoReturn:
             if as_json:
                 _keep(row, None, as_json=True)
         if not as_json:
-            print_summary(tally, _visited(rows[0].system, rows) if rows else None, [])
+            is_trusted = bool(rows) and (rows[0].system == system or is_registered(rows[0].system))
+            print_summary(tally, _visited(rows[0].system, rows) if is_trusted else None, [])
     raise typer.Exit(tally.exit_code)
 
 
@@ -190,7 +192,6 @@ def _keep(row: "Row", out: Path | None, *, as_json: bool) -> None:
 
     line = msgspec.json.encode(row)
     if as_json:
-        print(line.decode(), flush=True)
+        print_json_line(line)
     if out is not None:
-        with out.open("ab") as file:
-            file.write(line + b"\n")
+        append_line(out, line)

@@ -75,18 +75,23 @@ def _print_sizes(terminal: "Console", tally: "Tally", visits: "Visited | None", 
 def _print_alarm(terminal: "Console", row: "Row") -> None:
     from rich.text import Text
 
+    from scenarios.simulated.search.token import Token, options_of
+
+    options = options_of(Token(row.series, row.system, row.seed))
     what = f"broken: {', '.join(row.broken)}" if row.broken else f"unknown: {'; '.join(row.problems)}"
     terminal.print(Text(f"{row.series}, seed {row.seed}: {what}", style=STYLE_OF_EXIT[row.exit_code]))
-    terminal.print(Text(f"  tasklab replay {row.token}"))
+    terminal.print(Text(f"  tasklab replay {row.token}{options}"))
 
 
 def _print_told(terminal: "Console", row: "Row", shrunk: "Told") -> None:
     from rich.text import Text
 
+    from scenarios.simulated.search.token import options_of
+
     heading = f"\n{shrunk.promise.value}, shrunk from {row.token} in {shrunk.tries} tries:"
     terminal.print(Text(heading, style="bold"))
     print_story(shrunk.turns)
-    print(f"  tasklab replay {shrunk.token}")
+    print(f"  tasklab replay {shrunk.token}{options_of(shrunk.token)}")
 
 
 def _rates(tally: "Tally", took_s: float | None) -> str:

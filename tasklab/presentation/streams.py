@@ -17,7 +17,7 @@ class PatientStream(io.TextIOWrapper):
         try:
             return super().write(text)
         except BrokenPipeError:
-            self._discard()
+            self.discard()
             return len(text)
 
     def flush(self) -> None:
@@ -25,9 +25,9 @@ class PatientStream(io.TextIOWrapper):
         try:
             super().flush()
         except BrokenPipeError:
-            self._discard()
+            self.discard()
 
-    def _discard(self) -> None:
+    def discard(self) -> None:
         """Lead the file descriptor nowhere: the rest of the buffers goes there, too."""
         self.reader_has_gone = True
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -48,6 +48,12 @@ def _patient(stream: TextIO | None, *, line_buffering: bool) -> TextIO:
         return stream
     line_buffering = line_buffering or stream.isatty()
     return PatientStream(buffer, encoding=stream.encoding, errors="backslashreplace", line_buffering=line_buffering)
+
+
+def say_no_more() -> None:
+    """Discard what standard output still holds: it cannot be written, and Python would try again when it ends."""
+    if isinstance(sys.stdout, PatientStream):
+        sys.stdout.discard()
 
 
 def reader_has_gone() -> bool:

@@ -1,5 +1,6 @@
 """Standard output for results, standard error for progress; both made safe against what systems under test write."""
 
+import json
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -46,10 +47,19 @@ def harmless(text: str) -> str:
 
 
 def print_json(value: object) -> None:
-    """A result as JSON, indented."""
+    """A result as JSON, indented. Invisible characters are escaped: the document means the same, and moves no cursor."""
     import msgspec
 
-    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    try:
+        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    except UnicodeEncodeError:  # half of a surrogate pair: from the name of a file that is not UTF-8
+        text = json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=False)
+    print(harmless(text))
+
+
+def print_json_line(line: bytes) -> None:
+    """One line of JSON, its invisible characters escaped; written at once."""
+    print(harmless(line.decode()), flush=True)
 
 
 class Progress:

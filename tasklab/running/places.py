@@ -1,5 +1,6 @@
 """Where results go: made, and known to be writable, before any work begins."""
 
+import errno
 import os
 from datetime import datetime
 from itertools import count
@@ -8,6 +9,8 @@ from pathlib import Path
 from scenarios.errors import WrongUsage
 
 RUNS = Path("runs")
+NAME_BYTES_MAX = 200
+"""Maximum length of the name of a run directory; file systems take 255."""
 
 
 class NotWritable(WrongUsage):
@@ -55,9 +58,17 @@ def directory_of_run(place: Path, scenario: str, system: str, seed: int) -> Path
         WrongUsage: a name would lead out of the place.
     """
     name = f"{scenario}-{system}-{seed}"
-    if "/" in name or "\0" in name:
-        raise WrongUsage(f"{name!r} is no name of a run directory: the names of a scenario and a system hold no '/'")
+    if "/" in name or not name.isprintable() or not _fits(name):
+        why = f"the names of a scenario and a system hold no '/' and no control characters, {NAME_BYTES_MAX} bytes at most"
+        raise WrongUsage(f"{name[:80]!r} is no name of a run directory: {why}")
     return place / name
+
+
+def _fits(name: str) -> bool:
+    try:
+        return len(name.encode()) <= NAME_BYTES_MAX
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
 
 
 def file_for_rows(out: Path) -> Path:
@@ -72,3 +83,12 @@ def file_for_rows(out: Path) -> Path:
             return out
     except OSError as error:
         raise NotWritable(out, str(error.strerror).lower()) from error
+
+
+def append_line(file: Path, line: bytes) -> None:
+    """Append one line, whole or not at all; raises OSError where there is no room for it."""
+    with file.open("ab", buffering=0) as stream:
+        before = stream.tell()
+        if stream.write(line + b"\n") <= len(line):
+            stream.truncate(before)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))

@@ -1,12 +1,16 @@
 """Whoever runs the worlds, the rows are the same; and no process of a campaign outlives it."""
 
+import os
+import signal
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import psutil
 import pytest
 
+from chaos.deadline import Deadline, wait
 from scenarios.errors import ExecutorMissing
 from scenarios.simulated.search.executors import in_this_process, processes, ray_cluster
 from scenarios.simulated.search.explore import Work
@@ -80,3 +84,18 @@ def test_a_campaign_of_which_a_process_is_killed_is_unknown_in_one_sentence() ->
     assert campaign.returncode == 3
     assert "could not run the worlds" in said
     assert "Traceback" not in said
+
+
+def test_a_closed_terminal_leaves_no_semaphore() -> None:
+    argv = [sys.executable, "-m", "tasklab", "simulate", "swarm", "--seeds", "1..100000", "--jobs", "2", "--json"]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+    assert process.stdout is not None
+    process.stdout.readline()  # the first world is over
+    maps = Path(f"/proc/{process.pid}/maps").read_text().split()
+    semaphores = {Path(word) for word in maps if word.startswith("/dev/shm/sem.")}
+
+    os.killpg(process.pid, signal.SIGHUP)
+    process.communicate(timeout=60)  # until the last process of it has ended
+
+    assert semaphores
+    assert wait(lambda: "".join(str(one) for one in semaphores if one.exists()), Deadline.after(30.0)) == ""

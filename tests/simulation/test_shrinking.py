@@ -36,7 +36,10 @@ def test_a_seed_in_one_word_can_be_read_by_people() -> None:
     assert read_token(str(token)) == token
 
 
-@pytest.mark.parametrize("text", ["", "bla", "a~b", "a~b~c", "world~", "world~AAAA", "world~eNpd"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "bla", "a~b", "a~b~c", "world~", "world~AAAA", "world~eNpd", "world~ä", f"swarm~reference~{'9' * 5000}"],
+)
 def test_what_is_no_token_says_so(text: str) -> None:
     with pytest.raises(NotAToken):
         read_token(text)

@@ -18,6 +18,7 @@ from scenarios.judging.judge import Judgement
 from scenarios.real.run import run
 from scenarios.real.stage import RealStage
 from scenarios.stored.judge_files import judge_run
+from scenarios.systems.reference.access import token_of
 from scenarios.systems.reference.plugin import Reference
 
 TRIES_MAX = 6
@@ -68,7 +69,8 @@ class ServicesWorld:
     def redrive(self) -> None:
         """See tests.stateful.machine.DrivenWorld."""
         stage, _ = self._running()
-        with httpx.Client(base_url=Reference().api_url(stage.services)) as http:
+        headers = {"Authorization": f"Bearer {token_of(stage.services)}"}
+        with httpx.Client(base_url=Reference().api_url(stage.services), headers=headers) as http:
             for letter in http.get("/dead-letters").raise_for_status().json():
                 http.post(f"/dead-letters/{letter['id']}/redrive").raise_for_status()
 

@@ -134,7 +134,8 @@ class MysqlServer(Server):
 
     def _prepare(self, deadline: Deadline) -> None:
         server = binaries.require(self.name, "mariadbd")
-        data = f"--datadir={self.directory / 'data'}"
+        # Relative to the directory in which it runs: the installation is a shell script that splits paths at spaces.
+        data = "--datadir=./data"
         if binaries.is_mariadb(server):
             install = binaries.require(self.name, "mariadb-install-db")
             rights = "--auth-root-authentication-method=normal"
@@ -142,7 +143,9 @@ class MysqlServer(Server):
         else:
             argv = [str(server), "--no-defaults", "--initialize-insecure", data, *self._as_user]
         log = self.directory / "install.log"
-        child = self._warden.spawn("mysql's installation", argv, log=log, cwd=self.directory)
+        # The script passes no --tmpdir on; without this a killed installation would leave its files in /tmp.
+        env = {**os.environ, "TMPDIR": str(self.directory)}
+        child = self._warden.spawn("mysql's installation", argv, log=log, env=env, cwd=self.directory)
         code = child.wait(deadline.remaining_s())
         if code != 0:
             how = f"still ran after {deadline.timeout_s:g} s" if code is None else f"ended with exit code {code}"

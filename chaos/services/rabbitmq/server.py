@@ -135,21 +135,6 @@ class RabbitmqServer(Server):
             return f"nothing within {EVALUATE_TIMEOUT_S:g} s"
         return done.stdout + done.stderr
 
-    def _evaluate(self, expression: str) -> str:
-        """What the expression prints in an Erlang of its own that is connected to the node (rabbitmqctl takes five times as long)."""
-        cookie = (self.directory / "home" / ".erlang.cookie").read_text().strip()
-        interface = ("-kernel", "inet_dist_use_interface", "{127,0,0,1}")
-        name = f"lab{secrets.token_hex(6)}@localhost"
-        argv = [str(binaries.require(self.name, "erl")), "-noshell", "-noinput", "-hidden", "-sname", name]
-        argv += ["-setcookie", cookie, *interface, "-eval", f"{expression}, halt(0)."]
-        try:
-            done = subprocess.run(
-                argv, env=self._environment(), capture_output=True, text=True, timeout=EVALUATE_TIMEOUT_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return f"nothing within {EVALUATE_TIMEOUT_S:g} s"
-        return done.stdout + done.stderr
-
     def _unsaved(self) -> str:
         saved_s = max((written_s for written_s, _ in self._quorum_files("names.dets")), default=0.0)
         return "a queue" if any(written_s >= saved_s for written_s, _ in self._quorum_files("*/config")) else ""

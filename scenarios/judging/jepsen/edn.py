@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 NESTING_MAX = 200
+DIGITS_MAX = 1000
+"""Python converts no number of more than 4,300 digits."""
 
 _TOKEN = re.compile(
     r"""[\s,]+ | ;[^\n]*                     # white space and comments
@@ -129,6 +131,8 @@ def _atom(token: str) -> Any:
     if token.startswith(":"):
         return token[1:]
     if re.fullmatch(r"[-+]?\d+N?", token):
+        if len(token) > DIGITS_MAX:
+            raise MalformedEdn(f"a number of more than {DIGITS_MAX} digits")
         return int(token.rstrip("N"))
     if re.fullmatch(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?M?", token):
         return float(token.rstrip("M"))

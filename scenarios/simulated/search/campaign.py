@@ -99,7 +99,7 @@ def read_rows(files: Iterable[Path]) -> list[Row]:
     for file in files:
         try:
             found = [msgspec.json.decode(line, type=Row) for line in file.read_bytes().splitlines()]
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise NotRows(file, str(error)) from error
         rows.update({(row.series, row.seed): row for row in found})
         systems = {row.system for row in rows.values()}

@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
+from multiprocessing import resource_tracker
 
 from scenarios.errors import ExecutorFailed, ExecutorMissing
 from scenarios.simulated.search.explore import Row, Work, run_works
@@ -34,6 +35,7 @@ def processes(jobs: int, *, hash_seed: str | None = None) -> Iterator[Executor]:
     Raises:
         ExecutorFailed: one of them was killed.
     """
+    _start_tracker()
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_belong_to_the_parent)
     # Safe path: else a child would look for the standard library in the current directory first, until it gets this process's path.
     _spawn_with(pool, jobs, {"PYTHONSAFEPATH": "1"} | ({} if hash_seed is None else {"PYTHONHASHSEED": hash_seed}))
@@ -107,6 +109,17 @@ def _spawn_with(pool: ProcessPoolExecutor, jobs: int, variables: Mapping[str, st
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _start_tracker() -> None:
+    """Start the resource tracker, which removes the semaphores of a killed lab; the end of the terminal must not kill it, too."""
+    if threading.current_thread() is not threading.main_thread():
+        return  # only the main thread may change what a signal does
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # an ignored signal stays ignored in a new program
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def _belong_to_the_parent() -> None:

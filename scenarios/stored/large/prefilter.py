@@ -25,7 +25,15 @@ from scenarios.record.events import REQUIRED_FIELDS, Event
 from scenarios.record.history import History, Malformed, Recorded
 from scenarios.stored.large.scan import UNKNOWN_END, Order, Part, Scanned, carry_out, scan
 from scenarios.stored.large.summaries import Summaries
-from scenarios.stored.reading import LINE_BYTES_MAX, NO_EVENT, SECOND_FINAL, is_packed, open_history, went_back
+from scenarios.stored.reading import (
+    LINE_BYTES_MAX,
+    NO_EVENT,
+    SECOND_FINAL,
+    check_unpacked,
+    is_packed,
+    open_history,
+    went_back,
+)
 
 SEARCHED_BYTES = 16 * 2**20
 SHARED_NAMES_MAX = 10_000
@@ -49,8 +57,10 @@ def prefilter(
     `keep`: tasks to keep whatever they did. `parts_min`: into how many parts each file is cut at least.
 
     Raises:
+        DAMAGED: a packed file cannot be unpacked, or is too large unpacked.
         duckdb.Error: DuckDB cannot read them at all; reading them whole says by file and line why.
     """
+    check_unpacked(files)  # DuckDB unpacks without a bound
     with tempfile.TemporaryDirectory(prefix="tasklab-prefilter-") as scratch:
         account = Path(scratch) / "final.json"
         where = _copy_final(files, account)

@@ -16,6 +16,7 @@ from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.policy import Policy
 from scenarios.record.history import Event
 from scenarios.systems.http_client import HttpClient
+from scenarios.systems.reference.access import token_of, users_file_of
 from scenarios.systems.reference.rows import account_of, trail_of
 from scenarios.systems.reference.terms import CLAIMS, LAB, RESERVATIONS, pace_of, policy_of, replace_settings
 
@@ -68,6 +69,7 @@ class Reference:
             name="embedded",
             database_url=_database_url(services),
             http_port=services.http_port,
+            users_file=str(users_file_of(services)),
         )
         environment = {**handlers.environment_of("embedded"), **environment_of(settings)}
         return [
@@ -77,8 +79,8 @@ class Reference:
         ]
 
     def client(self, services: Services) -> Client:
-        """A user of the HTTP API."""
-        return HttpClient(self.api_url(services))
+        """An operator at the HTTP API, who submits in the names of the workload's users."""
+        return HttpClient(self.api_url(services), token_of(services))
 
     def api_url(self, services: Services) -> str:
         """Address of the API, for load tests."""
@@ -115,6 +117,7 @@ class Reference:
             sentinel_primary=world.redis.primary_name,
             prefix=f"{services.namespace}.",
             http_port=services.http_port,
+            users_file=str(users_file_of(services)) if role == "api" else "",
         )
         environment = {**handlers.environment_of(name), **environment_of(settings)}
         return ProcessSpec(name, role, _argv(role), environment, runs_once=runs_once)

@@ -26,4 +26,4 @@ def api(world: World) -> Api:
 
 @pytest.fixture
 def client(api: Api) -> AsgiClient:
-    return AsgiClient(create_app(api))
+    return AsgiClient(create_app(api, users=None))

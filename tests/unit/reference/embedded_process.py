@@ -32,7 +32,7 @@ class EmbeddedProcess:
             database_url=f"sqlite:///{directory / 'reference.db'}",
             http_port=self._ports.claim(),
             handlers="tests.unit.reference.handlers:handle",
-            **settings,
+            **{"authentication": "off", **settings},
         )
         self.http = httpx.Client(base_url=f"http://{LOOPBACK}:{self._settings.http_port}", timeout=30.0)
         self._process: subprocess.Popen[bytes] | None = None

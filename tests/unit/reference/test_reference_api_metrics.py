@@ -106,4 +106,4 @@ def test_a_process_that_has_not_declared_its_queues_yet_is_ready(api: Api) -> No
     """R29: the embedded process answers before its first worker has declared them."""
     young = Api(api.runtime, api.engine, MemoryBroker(), api.cache, api.metrics, api.settings)
 
-    assert AsgiClient(create_app(young)).get("/health/ready").status_code == 200
+    assert AsgiClient(create_app(young, users=None)).get("/health/ready").status_code == 200

@@ -11,7 +11,7 @@ from scenarios.judging.guarantees import Guarantee
 from scenarios.lookup import scenario_names
 
 ROOT = Path(__file__).parents[3]
-NUMBERS = range(1, 32)
+NUMBERS = range(1, 33)
 STATES = {"whole", "part", "not yet"}
 
 

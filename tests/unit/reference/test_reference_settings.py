@@ -26,10 +26,16 @@ MARGINS = (
     "sweep_s",
     "undelivered_after_s",
 )
+WORDS_OF = {"authentication": st.sampled_from(["tokens", "off"])}
+"""Settings that are one of a few words."""
 FREE = [name for name in Settings.__struct_fields__ if name not in {*MARGINS, "delay_min_s", "delay_max_s"}]
 
 
-@given(st.fixed_dictionaries({}, optional={name: KINDS[type(getattr(Settings(), name))] for name in FREE}))
+@given(
+    st.fixed_dictionaries(
+        {}, optional={name: WORDS_OF.get(name, KINDS[type(getattr(Settings(), name))]) for name in FREE}
+    )
+)
 def test_what_is_written_to_the_environment_is_what_is_read_from_it(changes: dict[str, Any]) -> None:
     settings = Settings(**changes)
 
@@ -61,6 +67,8 @@ def test_the_settings_of_the_lab_are_good_ones() -> None:
         ("ATTEMPTS_MAX", "0", "attempts_max must be from"),
         ("PREFETCH", "65536", "prefetch must be from 1 to 65535"),
         ("HTTP_PORT", "65536", "http_port must be from"),
+        ("AUTHENTICATION", "none", "authentication"),
+        ("BODY_TIMEOUT_S", "0", "body_timeout_s must be from"),
         ("NAME", "x" * 65, "name must be from 0 to 64 characters"),
         ("PREFIX", "x" * 55, "prefix must be from"),
         ("PAYLOAD_BYTES_MAX", str(2**21), "payload_bytes_max must be from"),

@@ -1,0 +1,39 @@
+"""The lab's own access to the reference's API: an operator's token, drawn anew for each directory of services."""
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from chaos.environment import Services
+from scenarios.contract.http_answers import TOKEN_FILE
+
+USERS_FILE = "users"
+
+
+def token_of(services: Services) -> str:
+    """The lab's token, the same for everything that uses these services; drawn at the first call."""
+    file = services.directory / TOKEN_FILE
+    if not file.exists():
+        _write_once(file, secrets.token_hex(24))
+    return file.read_text(encoding="ascii")
+
+
+def users_file_of(services: Services) -> Path:
+    """The file of users for the API, with the lab's token; written at the first call."""
+    file = services.directory / USERS_FILE
+    if not file.exists():
+        _write_once(file, f"lab {token_of(services)} operator\n")
+    return file
+
+
+def _write_once(file: Path, content: str) -> None:
+    """Whole, and only if it is not there yet: several threads may come at once."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+        stream.write(content)
+    with suppress(FileExistsError):
+        file.hardlink_to(draft)
+    draft.unlink()
