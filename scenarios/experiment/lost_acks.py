@@ -80,7 +80,8 @@ def lost_acks(
                 Event(
                     event="ack.info",
                     actor="broker",
-                    t_ns=state.bit_ns,
+                    # The earliest instant: the broker may deliver again before the lab has seen the bite.
+                    t_ns=state.bit_ns if state.bite_asked_ns is None else state.bite_asked_ns,
                     asked_ns=state.bite_asked_ns,
                     task=task,
                     attempt=attempt_of(task, state.target),
