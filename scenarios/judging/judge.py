@@ -128,7 +128,7 @@ def judge(
             if verdict.ruling is Ruling.HELD and verdict.exercised
         },
         journeys=_journeys(history, ordered),
-        problems=(*problems, *_toothless(history), *violated, *unmet),
+        problems=(*problems, *_toothless(history), *map(str, violated), *unmet),
         malformed=malformed,
         warnings=policy.warnings or (),
     )
