@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from scenarios.errors import MalformedPolicy, NothingToJudge, UnknownName
-from scenarios.judging.assumptions import told_by_the_wrong_source, violated_assumptions_of_run
+from scenarios.judging.assumptions import spares_record, told_by_the_wrong_source, violated_assumptions_of_run
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import Judgement, judge
 from scenarios.judging.policy import NO_POLICY, Policy, policy_from
@@ -140,7 +140,10 @@ def _judge_run(directory: RunDirectory, options: JudgeOptions) -> Judged:
             return Objections()
         wrong = told_by_the_wrong_source(recorded.foreign_words)
         violated = [*wrong, *violated_assumptions_of_run(facts, recorded.history, directory.history_sizes())]
-        return Objections(tuple(violated), tuple(unmet_premises(recorded.history, facts)))
+        unmet = unmet_premises(recorded.history, facts)
+        if facts.work is not None and not facts.work.submitted:  # without any task every fault strikes an idle system
+            violated = [sentence for sentence in violated if not spares_record(sentence)]
+        return Objections(tuple(violated), tuple(unmet))
 
     if is_large(files):
         return _judge_large(directory.path, files, stated, stated.policy, problems, objections)
