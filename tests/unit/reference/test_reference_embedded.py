@@ -222,6 +222,7 @@ def test_a_taken_port_ends_the_process_and_says_so(running: EmbeddedProcess, tmp
             "REFERENCE_HTTP_PORT": str(running.address[1]),
             "REFERENCE_DATABASE_URL": f"sqlite:///{tmp_path / 'other.db'}",
             "REFERENCE_DRAIN_S": "5",
+            "REFERENCE_AUTHENTICATION": "off",
         },
         capture_output=True,
         text=True,

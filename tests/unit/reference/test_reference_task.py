@@ -22,12 +22,12 @@ def test_every_state_is_waiting_or_held_or_final_and_only_one_of_them() -> None:
     ]
 
 
-def test_the_judge_and_the_system_know_the_same_transitions() -> None:
-    """R2: two tables, written twice, so that one cannot excuse the other."""
+def test_the_judge_knows_the_transitions_of_the_system_and_beside_them_only_a_burial_without_an_attempt() -> None:
+    """R2: two tables, written twice, so that one cannot excuse the other. The reference buries no task that waits; others may (rule 20)."""
     ours = {(before, after) for before, afters in TRANSITIONS.items() for after in afters}
     the_judge_s = {(before, after) for before, afters in legal_transitions.MOVES.items() for after in afters}
 
-    assert ours == the_judge_s
+    assert the_judge_s == ours | {("ACCEPTED", "DEAD"), ("RETRYING", "DEAD")}
 
 
 def test_nothing_leaves_a_final_state_but_a_dead_task_that_a_person_redrives() -> None:
