@@ -18,7 +18,7 @@ from scenarios.stored.judge_files import JudgeOptions, judge_path, judge_run
 from scenarios.stored.large.prefilter import prefilter
 from scenarios.stored.reading import read_files
 from scenarios.stored.rundir import RunDirectory, runs_without_facts
-from tests.unit.rule_cases import DONE, RAN, SUBMITTED, history_of, of_user, written
+from tests.unit.rule_cases import DONE, RAN, SUBMITTED, final, history_of, of_user, written
 
 
 def test_a_name_in_a_policy_that_no_judge_knows_is_named_with_the_nearest() -> None:
@@ -105,3 +105,14 @@ def test_both_engines_know_when_the_record_ends(tmp_path: Path) -> None:
     )
 
     assert prefilter([file], policy_from({})).recorded.history.end_ns == read_files([file]).history.end_ns
+
+
+def test_a_judgement_over_a_violated_assumption_can_be_written_down(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.create()
+    written(tmp_path, "history.lab.jsonl", *SUBMITTED, final(done=["A"]))
+    directory.seal(
+        RunFacts(scenario="s", system="s", environment="e", seed=1, repeat="", claims=[G.NO_LOST_TASK.value])
+    )
+
+    assert judge_run(directory).problems == ("A: listed as done, and never ran",)
