@@ -34,7 +34,8 @@ class SimulatedProcessPause(SimulatedInjection):
             self._world.scheduler.resume(self._life)
 
     def _still_struck(self) -> str:
-        return "" if self._process.is_alive() else "it has ended"
+        # Another fault may have killed it meanwhile: then nothing is paused any more, and the killer's heal is the one to wait for.
+        return "its fibers stand still" if self._life is not None and self._life.paused else ""
 
 
 def inject(fault: PauseProcess, world: World, chance: Random) -> SimulatedProcessPause:

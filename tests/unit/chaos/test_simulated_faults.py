@@ -286,6 +286,22 @@ def test_a_paused_process_stands_still_and_is_not_paused_twice(small: SmallWorld
     small.run(body)
 
 
+def test_a_pause_is_over_when_another_fault_has_killed_what_stood_still(small: SmallWorld) -> None:
+    """World swarm~reference~4426: a worker was paused and killed in one instant, and the run was unknown."""
+
+    def body() -> None:
+        pause, kill = strike(small, PauseProcess("worker-1")), strike(small, KillProcess("worker-1"))
+
+        pause.end()
+        pause.await_healed(TIMEOUT_S)
+        kill.end()
+        kill.await_healed(TIMEOUT_S)
+
+        assert (small.process.is_alive(), small.process.is_paused()) == (True, False)
+
+    small.run(body)
+
+
 def test_a_killed_service_refuses_until_it_is_started_again(small: SmallWorld) -> None:
     def body() -> None:
         fault = strike(small, KillService("rabbitmq"))
