@@ -71,8 +71,15 @@ def run_command_line() -> None:
     except Exception as error:  # noqa: BLE001 — the outermost edge: exit code 1 would state that a promise is broken
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             say_no_more()
-            print(f"tasklab: {no_room(error)}", file=sys.stderr)
+            if not _is_explained(error):
+                print(f"tasklab: {no_room(error)}", file=sys.stderr)
         else:
             traceback.print_exc()
             print("tasklab: unknown: the lab itself is at fault; the lines above say where", file=sys.stderr)
         sys.exit(EXIT_UNKNOWN)
+
+
+def _is_explained(error: OSError) -> bool:
+    """Whether the command had ended as unknown, with its sentence, before its last output could not be written either."""
+    ended = error.__context__
+    return isinstance(ended, SystemExit) and ended.code == EXIT_UNKNOWN

@@ -1,6 +1,7 @@
 """What the lab prints moves no cursor and turns no direction of reading; what cannot be written is told, with exit code 3."""
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -27,6 +28,8 @@ def tasklab(
         return subprocess.run(
             command,
             cwd=cwd,
+            # On a full disk Python writes half a .pyc file, which would break the imports of every later test.
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=nowhere if stdout else subprocess.PIPE,
             stderr=subprocess.PIPE,
             check=False,
