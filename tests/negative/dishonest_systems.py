@@ -10,6 +10,7 @@ from scenarios.contract.system import Account, Client, Handlers, Operation, Outc
 from scenarios.experiment.scenario import AtStart, EffectAccepted, Effects, Scenario, Strike, Workload
 from scenarios.judging.guarantees import Guarantee
 from scenarios.systems.http_client import HttpClient
+from scenarios.systems.reference.access import token_of
 from scenarios.systems.reference.plugin import Reference
 
 WORKLOAD = Workload(tasks=12, rate_per_s=40)
@@ -132,7 +133,7 @@ class Failing(Reference):
     how: str = "answers 500"
 
     def client(self, services: Services) -> Client:
-        return UnsureClient(HttpClient(Reference.api_url(self, services)))
+        return UnsureClient(HttpClient(Reference.api_url(self, services), token_of(services)))
 
     def api_url(self, services: Services) -> str:
         return f"http://127.0.0.1:{services.http_port + 1}"
