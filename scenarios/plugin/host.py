@@ -368,10 +368,10 @@ def keep_standard_streams() -> SimpleNamespace:
 def main(place: str) -> NoReturn:
     """Answer until the lab closes the connection."""
     streams = keep_standard_streams()
-    # The directory of this file holds nothing for the plug-in; that of the user comes last, so that a module of his that is
-    # called like one of the standard library, or of an installed package, does not stand in its place.
-    sys.path[:] = [entry for entry in sys.path if entry not in ("", str(Path(__file__).parent))]
-    sys.path.append(os.getcwd())
+    # The user's directory comes last, also where PYTHONPATH names it: a `queue.py` or a package `chaos` in it hides no other module.
+    here, own = os.path.realpath(os.curdir), os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or os.curdir) not in (here, own)]
+    sys.path.append(here)
 
     def write(line: bytes) -> None:
         left = memoryview(line)
