@@ -65,7 +65,8 @@ def test_every_other_duration_is_taken_as_it_is(value: float) -> None:
 @pytest.mark.parametrize(
     ("stated", "why"),
     [
-        ({"policy": {"budget_s": 1e308}}, r"policy.budget_s = 1e\+308: 1,000,000 seconds are the most"),
+        ({"policy": {"budget_s": 1e308}}, r"the policy's budget_s is 1e\+308: not a number from 0 to"),
+        ({"policy": {"budget_s": 1e8}}, r"policy.budget_s = 100000000.0: 1,000,000 seconds are the most"),
         ({"policy": {"delays_s": [[1, 1e9]]}}, r"policy.delays_s = .*: 1,000,000 seconds are the most"),
         ({"policy": {"budget_s": -1}}, "a policy: the policy's budget_s is -1"),
         ({"policy": {"attempts_max": 0}}, "policy.attempts_max = 0: it is a number from 1 to 10,000"),

@@ -260,16 +260,16 @@ def test_what_a_run_outside_has_made_is_removed_with_its_environment(local: Loca
     assert inside.redis is not None
     with closing(redis.client(inside.redis.host, inside.redis.port)) as client:
         client.set("test_guest:left_over", "from a run that was killed")
-        client.set("other:key", "somebody else's")
 
         with ExternalEnvironment(mysql_url=inside.mysql.url, redis_url=inside.redis.url) as outside:
             outside.provision("test_guest")
             assert client.get("test_guest:left_over") is None
             client.set("test_guest:key", "of this run")
+            client.set("other:key", "of another program")
             assert "test_guest" in databases(inside)
 
         assert client.get("test_guest:key") is None
-        assert client.get("other:key") == "somebody else's"
+        assert client.get("other:key") == "of another program"
     assert "test_guest" not in databases(inside)
 
 

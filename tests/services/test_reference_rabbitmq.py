@@ -41,6 +41,7 @@ class Place:
 
     address: RabbitmqAddress
     topology: Topology
+    services: Services
 
     def open(self, *, io_timeout_s: float = IO_TIMEOUT_S, port: int | None = None) -> RabbitBroker:
         address = self.address if port is None else replace(self.address, host="127.0.0.1", port=port)
@@ -52,7 +53,7 @@ def place(provision: Callable[..., Services]) -> Place:
     services = provision()
     assert services.rabbitmq is not None
     prefix = services.namespace
-    return Place(services.rabbitmq, Topology(f"{prefix}.tasks", f"{prefix}.tasks.dead", DELIVERY_LIMIT))
+    return Place(services.rabbitmq, Topology(f"{prefix}.tasks", f"{prefix}.tasks.dead", DELIVERY_LIMIT), services)
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_the_broker_s_own_reason_is_told_and_not_waited_for(broker: RabbitBroker
 
 
 def test_wrong_credentials_are_told(place: Place) -> None:
-    stranger = Place(replace(place.address, password="wrong"), place.topology)
+    stranger = replace(place, address=replace(place.address, password="wrong"))
 
     with closing(stranger.open()) as broker, pytest.raises(BrokerUnavailable, match="Authentication"):
         broker.open_publisher()
@@ -345,7 +346,7 @@ def test_a_broker_killed_in_the_middle_of_a_batch_has_lost_nothing_that_it_confi
     local: LocalEnvironment, broker: RabbitBroker, place: Place
 ) -> None:
     """R11, R13: unknown is published again; confirmed never has to be."""
-    injection = local.injection(KillService("rabbitmq"), local.provision("test_killed"), {})
+    injection = local.injection(KillService("rabbitmq"), place.services, {})
     publisher = broker.open_publisher()
     born_s = time.monotonic()
     confirmed: set[bytes] = set()
