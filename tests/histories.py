@@ -24,14 +24,24 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from scenarios.record.events import FINAL_LISTS, NS_PER_S, REQUIRED_FIELDS, Event, MalformedEvent, event_from
 from scenarios.record.history import History, Recorded
 
-_TYPES = {field.encode_name: str(field.type) for field in msgspec.structs.fields(Event)}
+
+def _in_words(kind: Any) -> str:
+    """A type without its bounds: `int | None`."""
+    if get_origin(kind) in (Union, UnionType):
+        return " | ".join(map(_in_words, get_args(kind)))
+    return "None" if kind is NoneType else str(kind) if get_args(kind) else kind.__name__
+
+
+_HINTS = get_type_hints(Event)
+_TYPES = {field.encode_name: _in_words(_HINTS[field.name]) for field in msgspec.structs.fields(Event)}
 _LISTS = {name for name, kind in _TYPES.items() if "tuple" in kind}
 _NUMBERS_OR_TEXTS = {name for name, kind in _TYPES.items() if "int" in kind and "str" in kind}
 _NUMBERS = {name for name, kind in _TYPES.items() if "str" not in kind}

@@ -84,6 +84,7 @@ class ServicesWorld:
             state.problem = str(error)  # which makes the run unknown
             experiment.nemesis.close(state)
             return False
+        state.roles = ()  # of so few tasks a worker may have got none: that it was at work is not claimed
         self._open[fault] = state
         return True
 

@@ -86,7 +86,7 @@ def test_a_plug_in_that_ends_the_process_gives_no_verdict(
     assert "unknown: the plug-in ended the lab's process: SystemExit" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("error", [EOFError(), BrokenPipeError(32, "Broken pipe"), OSError(28, "No space left")])
+@pytest.mark.parametrize("error", [EOFError(), BrokenPipeError(32, "Broken pipe"), OSError(24, "Too many open files")])
 def test_an_error_that_typer_would_end_with_1_is_unforeseen(error: Exception) -> None:
     with pytest.raises(UnexpectedError), explained():
         raise error
