@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scenarios.judging.causes import expiry_ns
 from scenarios.record.history import Event, History, TaskTimeline
 from scenarios.record.run_facts import FaultRecord, RunFacts
 
@@ -73,20 +72,12 @@ class WorkDuring(Premise):
 
 @dataclass(frozen=True, slots=True)
 class TaskTakenOver(Premise):
-    """A task whose process was paused in the middle of an attempt got another attempt before the first one had failed.
-
-    Or, where the system reports its leases, that of the attempt ran out during the pause: a process that was paused inside a transaction
-    may keep the row of its task locked, so that no other process can take the task over.
-    """
+    """A task whose process was paused in the middle of an attempt got another attempt before the first one had failed."""
 
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By the attempts of the paused processes."""
         strikes = list(_strikes(facts, "process_paused"))
-        if any(
-            _was_taken_over(line, strike) or _lease_ran_out(history, task, strike)
-            for task, line in history.tasks.items()
-            for strike in strikes
-        ):
+        if any(_was_taken_over(line, strike) for line in history.tasks.values() for strike in strikes):
             return ""
         nobody = f"no attempt took over the task of {_targets(strikes)} during its pause: "
         stated_s = facts.pace.get("lease_s")
@@ -196,16 +187,6 @@ def _was_taken_over(line: TaskTimeline, strike: FaultRecord) -> bool:
         if any(failed_ns is None or one.started_ns < failed_ns for one in later):
             return True
     return False
-
-
-def _lease_ran_out(history: History, task: str, strike: FaultRecord) -> bool:
-    """Whether the lease under which the struck process held the task when it was hit expired before the fault was lifted."""
-    if strike.ended_ns is None:
-        return False
-    leases = (event for events in history.leases_on(task) for event in events)
-    held = [event for event in leases if event.actor == strike.target and event.t_ns <= _bit_ns(strike)]
-    last = max(held, key=lambda event: event.t_ns, default=None)
-    return last is not None and last.event != "lease.released" and expiry_ns(last) < strike.ended_ns
 
 
 def _was_acquired_again(events: Sequence[Event], strike: FaultRecord) -> bool:
