@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from scenarios.contract.system import System
 
-EMBEDDED_SCENARIOS = ("worker_killed_after_effect", "lease_expires")
+EMBEDDED_SCENARIOS = (
+    "worker_killed_after_effect",
+)  # not lease_expires: the only process is paused, so none can take over
 SYSTEMS = ("reference", "naive")
 WORDS = {EXIT_HELD: "held", EXIT_BROKEN: "BROKEN", EXIT_UNKNOWN: "unknown"}
 
@@ -69,7 +71,9 @@ def demo(
 def _what_comes(local: int) -> str:
     """The runs to come, and about how long they take on two cores."""
     real = f"{local} runs on real services (two minutes)" if local else "nothing on real services"
-    return f"what comes: {WORLDS} simulated worlds, {len(EMBEDDED_SCENARIOS)} runs embedded (together half a minute), {real}"
+    return (
+        f"what comes: {WORLDS} simulated worlds, {len(EMBEDDED_SCENARIOS)} run embedded (half a minute with it), {real}"
+    )
 
 
 def _run_all(
