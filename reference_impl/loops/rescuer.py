@@ -2,6 +2,9 @@
 
 A sweep reads candidates without a lock, then changes them one by one. Each change checks its condition again, so a task that has
 recovered meanwhile is left alone, and is conditional on the leader's fence, so a former leader cannot write late.
+
+A row that is locked is left to the next sweep: a process that stands still in the middle of a transaction keeps its lock for as long
+as its connection lives, and to wait for it would keep every other task from its rescue.
 """
 
 import traceback
@@ -141,7 +144,7 @@ class Rescuer:
         def work(connection: Connection) -> bool | None:
             if not lock.is_current(connection, LOCK, fence=held.fence, owner=held.owner):
                 return None
-            return repair(connection, task)
+            return store.lock_if_free(connection, task.id) and repair(connection, task)
 
         return transact(self.engine, work)
 

@@ -45,6 +45,7 @@ def task_of(row: Row[Any]) -> Task:
 # Statements are built once, with parameters: building a statement costs more than executing it.
 _FIND = select(tasks).where(tasks.c.id == bindparam("task_id"))
 _FIND_LOCKED = _FIND.with_for_update()
+_LOCK_IF_FREE = select(tasks.c.id).where(tasks.c.id == bindparam("task_id")).with_for_update(skip_locked=True)
 _FIND_BY_KEY = select(tasks).where(
     tasks.c.user_id == bindparam("user_id"), tasks.c.request_key == bindparam("request_key")
 )
@@ -60,6 +61,11 @@ def find_locked(connection: Connection, task_id: str) -> Task | None:
     """The task in its present state, with its row locked until this transaction ends."""
     row = connection.execute(_FIND_LOCKED, {"task_id": task_id}).one_or_none()
     return None if row is None else task_of(row)
+
+
+def lock_if_free(connection: Connection, task_id: str) -> bool:
+    """Lock the row of the task until this transaction ends; False, at once: another transaction has it locked."""
+    return connection.execute(_LOCK_IF_FREE, {"task_id": task_id}).one_or_none() is not None
 
 
 def find_by_key(connection: Connection, user_id: str, request_key: str) -> Task | None:
