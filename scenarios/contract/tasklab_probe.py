@@ -203,10 +203,10 @@ class Probe:
     ) -> Dict[str, Any]:
         """The handler of the lab: record the attempt, work a while, have the effects, record the end.
 
-        `payload`: "task" (its name), "work_s" (how long it works), "steps" (effects, default 1), "outcomes" (per try: "ok",
-        "transient", "permanent", "unknown" or "die"; what comes after the list is "ok"). `attempt` is the number the system
-        gave, if it gives any; `key` the idempotency key it hands to the outside (the step is added to it), `fence` its fencing
-        token. `report(step, percent)` is how the handler tells the system of its progress.
+        `payload`: "task" (its name), "work_s" (how long it works), "steps" (effects, default 1), "reports" (of progress, default 1),
+        "outcomes" (per try: "ok", "transient", "permanent", "unknown" or "die"; what comes after the list is "ok"). `attempt` is the
+        number the system gave, if it gives any; `key` the idempotency key it hands to the outside (the step is added to it), `fence`
+        its fencing token. `report(step, percent)` is how the handler tells the system of its progress.
 
         Returned is what the handler hands back: "task"; "result", a text, where the payload has a "result_size"; and where it has
         "children" or "then", these: payloads that the worker is to submit, and one to run when all of the children are done.
@@ -298,12 +298,16 @@ class Probe:
         report: Optional[Callable[[str, int], Any]],
     ) -> Iterator[Tuple[str, Any]]:
         """The handler, step by step: ("rest", seconds), ("report", call) or ("outside", call). `tries`: how often it has begun."""
-        work_s = float(payload.get("work_s", 0.0))
-        yield "rest", work_s / 2  # the work: half before the report, half after
-        if report is not None:
-            self.record("progress", task=task, attempt=attempt, percent=50)
-            yield "report", lambda: report("half-way", 50)
-        yield "rest", work_s / 2
+        reports = int(payload.get("reports", 1))
+        part_s = float(payload.get("work_s", 0.0)) / (reports + 1)
+        yield "rest", part_s
+        for number in range(1, reports + 1):
+            percent = 100 * number // (reports + 1)
+            if report is not None:
+                self.record("progress", task=task, attempt=attempt, percent=percent)
+                name = "half-way" if reports == 1 else "part " + str(number)
+                yield "report", lambda name=name, percent=percent: report(name, percent)
+            yield "rest", part_s
         outcomes = payload.get("outcomes") or ()
         outcome = outcomes[tries - 1] if tries <= len(outcomes) else "ok"
         if outcome == "die":

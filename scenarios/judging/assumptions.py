@@ -145,6 +145,8 @@ def _ran_early(timeline: TaskTimeline) -> bool:
     """Of a task that was submitted at all: whether an attempt began before that."""
     if not timeline.submissions or not timeline.attempts:
         return False
+    if any(event.event == "spawn" for event in timeline.submissions):
+        return False  # told by the process that made it, perhaps after another one has begun it
     return timeline.attempts[0].started_ns < min(event.t_ns for event in timeline.submissions)
 
 

@@ -72,13 +72,16 @@ class WorkDuring(Premise):
 
 @dataclass(frozen=True, slots=True)
 class TaskTakenOver(Premise):
-    """A task whose process was paused in the middle of an attempt got another attempt before the first one had failed."""
+    """A task whose process was paused, or lost for good, in mid-attempt got another attempt before the first one had failed."""
 
     def unmet(self, history: History, facts: RunFacts) -> str:
-        """By the attempts of the paused processes."""
-        strikes = list(_strikes(facts, "process_paused"))
+        """By the attempts of these processes."""
+        lost = list(_strikes(facts, "process_lost"))
+        strikes = lost or list(_strikes(facts, "process_paused"))
         if any(_was_taken_over(line, strike) for line in history.tasks.values() for strike in strikes):
             return ""
+        if lost:
+            return f"no attempt took over the task that {_targets(lost)} had in hand when it was lost: run more than one worker"
         nobody = f"no attempt took over the task of {_targets(strikes)} during its pause: "
         stated_s = facts.pace.get("lease_s")
         if stated_s is None:
@@ -136,9 +139,51 @@ class AckOfKnownTask(Premise):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Seen(Premise):
+    """Events of this name were recorded, `at_least` so many; of failed attempts, those with this `error`."""
+
+    event: str
+    at_least: int = 1
+    error: str | None = None
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the events that are there."""
+        seen = sum(
+            one.event == self.event and (self.error is None or one.error == self.error) for one in history.events
+        )
+        if seen >= self.at_least:
+            return ""
+        what = self.event if self.error is None else f"{self.event} ({self.error})"
+        return (
+            f"{seen} events {what} were recorded, and at least {self.at_least} are needed: the workload did not come to what the "
+            "scenario is about; let the plug-in carry out what its capabilities state, or submit more tasks"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DiedOfTask(Premise):
+    """A process ended by itself, as tasks that kill their worker make it do."""
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the counts in run.json, or where there are none, by the crashes."""
+        if any((facts.died or {}).values()) or (facts.died is None and history.crashes):
+            return ""
+        return "no process ended by itself: let each handler run its task, in the worker's process, through tasklab_probe.run_task"
+
+
 PREMISES: Mapping[str, type[Premise]] = {
     kind.__name__: kind
-    for kind in (EnoughWork, WorkDuring, TaskTakenOver, LockTakenOver, KilledAfterEffect, AckOfKnownTask)
+    for kind in (
+        EnoughWork,
+        WorkDuring,
+        TaskTakenOver,
+        LockTakenOver,
+        KilledAfterEffect,
+        AckOfKnownTask,
+        Seen,
+        DiedOfTask,
+    )
 }
 """Every premise by its name in run.json."""
 

@@ -1,0 +1,23 @@
+"""kill -9 of a process of the system under test, with all its descendants; it never comes back."""
+
+from chaos.faults import LoseProcess
+from chaos.injectors.injector import Capability, Injector, Means, process_of
+from chaos.injectors.kill_process import ProcessKill
+
+
+class ProcessLoss(ProcessKill):
+    """As `ProcessKill`, and over at once: nothing starts the process again."""
+
+    def end(self) -> None:
+        """Nothing is lifted: the others have to do without it."""
+
+    def await_healed(self, timeout_s: float) -> None:
+        """Healed as soon as it was killed."""
+
+
+def inject(fault: LoseProcess, means: Means) -> ProcessLoss:
+    """The injection of one such fault."""
+    return ProcessLoss(means.host, process_of(fault.process, means.processes), LoseProcess.name)
+
+
+INJECTOR = Injector(inject, needs=frozenset({Capability.PROCESSES}))
