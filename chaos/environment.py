@@ -1,6 +1,6 @@
 """An environment: services with addresses, processes, and faults. The Protocols; the environments are in chaos/environments/."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from chaos.services.addresses import RabbitmqAddress as RabbitmqAddress
 from chaos.services.addresses import RedisAddress as RedisAddress
 from chaos.services.addresses import ServiceName as ServiceName
 from chaos.services.addresses import Services as Services
+from chaos.services.contents import ServiceItem
 
 
 class AnyEnvironment(Protocol):
@@ -70,6 +71,9 @@ class Environment(AnyEnvironment, Protocol):
         Raises:
             ChaosError: this environment cannot do the fault, see `can`; or there is no such process, or no such link.
         """
+
+    def contents(self, services: Services) -> Iterator[ServiceItem]:
+        """What every service holds for the run: messages, keys, rows. For the end of a run, when its processes have stopped."""
 
     def check_health(self, timeout_s: float) -> None:
         """A full round trip through every service.

@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 from chaos.environment import Process, ProcessSpec, ServiceName, Services
 from chaos.environments.catalogue import environments_with
-from chaos.errors import ChaosError, WardenLost
+from chaos.errors import ChaosError, ServiceUnavailable, WardenLost
 from chaos.faults import Fault
 from chaos.hosting.processes import HostedProcess, ProcessHost, own
 from chaos.hosting.warden_client import WardenClient
@@ -19,6 +19,8 @@ from chaos.injectors.injector import Capability, Means, injector_of
 from chaos.network.conversation import Counters
 from chaos.network.links import Links
 from chaos.ports import PortLease
+from chaos.services.contents import ServiceItem
+from chaos.services.registry import addresses
 from chaos.services.service import OwnService
 
 NAMESPACE = re.compile(r"[a-z][a-z0-9_]{0,47}")
@@ -136,6 +138,14 @@ class HostedEnvironment:
             ChaosError: it has no such link.
         """
         return self._links.counters(process)
+
+    def contents(self, services: Services) -> Iterator[ServiceItem]:
+        """What every service holds for a run; of a service that does not answer, that it does not."""
+        for service, address in addresses(services):
+            try:
+                yield from service.contents(address, self._own_services().get(service.name))
+            except ServiceUnavailable as error:
+                yield ServiceItem(str(error), None)
 
     def check_health(self, timeout_s: float) -> None:
         """Check that the environment still runs; subclasses add a round trip through every service.

@@ -4,6 +4,7 @@ run.json                 what was run: scenario, system, seed, versions, fault p
 history.PROCESS.jsonl    what each process saw, one file a process, one event a line
 verdicts.json            what the judges said (written again by every `tasklab check`)
 report.html              the same for a person
+open_tasks.json          where the tasks are that had not ended, if there are any: messages, keys and rows that name them
 live.json                of a load test: the figures so far, replaced once a second while it goes on
 logs/                    standard output and error of every process of the system under test
 """
@@ -17,12 +18,14 @@ from scenarios.errors import RunExists, UnreadableVerdicts
 from scenarios.judging.judgement_record import JudgementRecord
 from scenarios.record.history import Recorded
 from scenarios.record.run_facts import RunFacts
+from scenarios.stored.open_tasks import OpenTasks
 from scenarios.stored.reading import read_files
 
 RUN_FILE = "run.json"
 VERDICTS_FILE = "verdicts.json"
 REPORT_FILE = "report.html"
 LIVE_FILE = "live.json"
+OPEN_TASKS_FILE = "open_tasks.json"
 LOGS = "logs"
 
 
@@ -83,6 +86,17 @@ class RunDirectory:
     def write_verdicts(self, judgement: JudgementRecord) -> None:
         """Replace verdicts.json, whole or not at all."""
         write_whole(self.path / VERDICTS_FILE, _pretty(judgement))
+
+    def write_open_tasks(self, found: OpenTasks) -> None:
+        """Replace open_tasks.json, whole or not at all."""
+        write_whole(self.path / OPEN_TASKS_FILE, _pretty(found))
+
+    def read_open_tasks(self) -> OpenTasks | None:
+        """Where the tasks are that had not ended; None: all had, or the file is damaged or of another version."""
+        try:
+            return msgspec.json.decode((self.path / OPEN_TASKS_FILE).read_bytes(), type=OpenTasks)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
 
     def read_verdicts(self) -> JudgementRecord | None:
         """The stored judgement; None: the run has not been judged.

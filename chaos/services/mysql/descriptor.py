@@ -12,6 +12,7 @@ from chaos.services.descriptor import ServiceDescriptor
 from chaos.services.exchange import as_os_errors
 from chaos.services.mysql import server
 from chaos.services.mysql.container import MysqlContainer
+from chaos.services.mysql.contents import read_contents
 from chaos.services.url import split_url
 
 
@@ -62,5 +63,6 @@ DESCRIPTOR = ServiceDescriptor(
     open_exchange=MysqlExchange,
     provision=provision,
     remove=lambda address, namespace: server.drop_database(replace(address, database=namespace)),
+    contents=lambda address, _: read_contents(address),
     proxy_kinds=lambda address: ("proxy",),
 )

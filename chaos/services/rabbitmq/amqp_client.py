@@ -1,7 +1,8 @@
 """A small AMQP client for the lab's own round trips: every step under one deadline, no log, no thread, no retry."""
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar
 
@@ -19,6 +20,15 @@ Answer = TypeVar("Answer", bound=frame.FrameTypes)
 
 class AmqpRefused(ConnectionError):
     """The broker closed the channel or the connection, and said why."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMessage:
+    """A message as the broker delivers it; `headers`: its properties, those that it has."""
+
+    body: bytes
+    headers: Mapping[str, object]
+    redelivered: bool
 
 
 class AmqpClient:
@@ -97,15 +107,24 @@ class AmqpClient:
 
     def get(self, queue: str) -> bytes | None:
         """Take one message from a queue; None if it is empty."""
-        self._send(frame.marshal(commands.Basic.Get(queue=queue, no_ack=True), CHANNEL))
+        message = self._get(queue, no_ack=True)
+        return None if message is None else message.body
+
+    def peek(self, queue: str) -> QueuedMessage | None:
+        """The next message of a queue, which goes back when this connection closes; None if there is no other."""
+        return self._get(queue, no_ack=False)
+
+    def _get(self, queue: str, *, no_ack: bool) -> QueuedMessage | None:
+        self._send(frame.marshal(commands.Basic.Get(queue=queue, no_ack=no_ack), CHANNEL))
         answer = self._read()
         if not isinstance(answer, commands.Basic.GetOk):
             return None
-        size = self._expect(header.ContentHeader).body_size
+        head = self._expect(header.ContentHeader)
         content = b""
-        while len(content) < size:
+        while len(content) < head.body_size:
             content += self._expect(body.ContentBody).value
-        return content
+        properties = {name: value for name, value in head.properties if value is not None}
+        return QueuedMessage(content, properties, redelivered=bool(answer.redelivered))
 
     def _log_in(self) -> None:
         self._send(header.ProtocolHeader().marshal())

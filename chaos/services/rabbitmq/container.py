@@ -57,6 +57,11 @@ class RabbitmqContainer(ContainerService):
         virtual_host.check_fresh(name, self.container.output_of(f"rabbitmqctl eval '{expression}.' 2>&1"))
         return replace(services, rabbitmq=replace(self.address(), vhost=name))
 
+    def queue_names(self, vhost: str) -> list[str]:
+        """The queues of that virtual host."""
+        expression = virtual_host.queues("fun erlang:apply/3", vhost)
+        return virtual_host.queue_names(self.container.output_of(f"rabbitmqctl eval '{expression}.' 2>&1"))
+
     def kill(self) -> str:
         """SIGKILL to the container; but not within the moment in which RabbitMQ would forget a queue, see `QuorumQueues`."""
         self._quorum_queues.await_saved()

@@ -1,6 +1,8 @@
 """RabbitMQ, as the lab knows it."""
 
 import time
+from collections.abc import Iterator
+from typing import Any
 from urllib.parse import unquote
 
 from pamqp import commands
@@ -8,11 +10,13 @@ from pamqp.exceptions import PAMQPException
 
 from chaos.deadline import Deadline
 from chaos.services.addresses import RabbitmqAddress
+from chaos.services.contents import ServiceItem
 from chaos.services.descriptor import ServiceDescriptor
 from chaos.services.exchange import as_os_errors
 from chaos.services.rabbitmq import server
 from chaos.services.rabbitmq.amqp_client import AmqpClient
 from chaos.services.rabbitmq.container import RabbitmqContainer
+from chaos.services.rabbitmq.contents import read_contents
 from chaos.services.url import split_url
 
 QOS_ANSWER_BYTES = 12  # the whole frame of basic.qos-ok
@@ -53,6 +57,11 @@ def remove(address: RabbitmqAddress, namespace: str) -> None:
     """Queues cannot be listed without the management plugin: those that a run declared stay."""
 
 
+def contents(address: RabbitmqAddress, own: Any) -> Iterator[ServiceItem]:
+    """Messages; none where the broker is not the lab's own, because its queues cannot be listed."""
+    return read_contents(address, [] if own is None else own.queue_names(address.vhost))
+
+
 DESCRIPTOR = ServiceDescriptor(
     name="rabbitmq",
     address=RabbitmqAddress,
@@ -65,5 +74,6 @@ DESCRIPTOR = ServiceDescriptor(
     open_exchange=RabbitmqExchange,
     provision=lambda address, namespace: address,
     remove=remove,
+    contents=contents,
     proxy_kinds=lambda address: ("relay", "proxy"),
 )

@@ -88,6 +88,10 @@ class RabbitmqServer(Server):
         virtual_host.check_fresh(name, self._evaluate(virtual_host.fresh(_CALL, name, USER)))
         return replace(services, rabbitmq=replace(self.address(), vhost=name))
 
+    def queue_names(self, vhost: str) -> list[str]:
+        """The queues of that virtual host."""
+        return virtual_host.queue_names(self._evaluate(virtual_host.queues(_CALL, vhost)))
+
     @property
     def children(self) -> Sequence[ChildProcess]:
         """The Erlang virtual machine. (Not epmd: the node starts another one if it does not find it.)"""

@@ -7,6 +7,10 @@ PREFIX = "queues in it: "
 """How the answer of the broker begins; before it other lines may come."""
 
 
+QUEUE = "queue: "
+"""How a line that names a queue begins."""
+
+
 def fresh(call: str, name: str, user: str) -> str:
     """An Erlang expression that makes the virtual host and prints its queues; `call`: an expression that calls a function in the broker."""
     return (
@@ -16,6 +20,19 @@ def fresh(call: str, name: str, user: str) -> str:
         'A = <<".*">>, ok = C(rabbit_auth_backend_internal, set_permissions, [U, V, A, A, A, U]), '
         f'io:format("~n{PREFIX}~p~n", [[Q || {{resource, _, queue, Q}} <- C(rabbit_amqqueue, list_names, [V])]])'
     )
+
+
+def queues(call: str, name: str) -> str:
+    """An Erlang expression that prints the queues of the virtual host, a line each."""
+    return (
+        f'C = {call}, V = <<"{name}">>, '
+        f'[io:format("~n{QUEUE}~s~n", [Q]) || {{resource, _, queue, Q}} <- C(rabbit_amqqueue, list_names, [V])]'
+    )
+
+
+def queue_names(answer: str) -> list[str]:
+    """The queues that the broker has printed."""
+    return sorted(line.removeprefix(QUEUE) for line in answer.splitlines() if line.startswith(QUEUE))
 
 
 def check_fresh(name: str, answer: str) -> None:

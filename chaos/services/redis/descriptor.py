@@ -11,6 +11,7 @@ from chaos.services.descriptor import ProxyKind, ServiceDescriptor
 from chaos.services.exchange import as_os_errors
 from chaos.services.redis import server
 from chaos.services.redis.container import RedisContainer
+from chaos.services.redis.contents import read_contents
 from chaos.services.url import split_url
 
 KEYS_A_STEP = 1_000
@@ -96,5 +97,6 @@ DESCRIPTOR = ServiceDescriptor(
     open_exchange=RedisExchange,
     provision=provision,
     remove=remove,
+    contents=lambda address, _: read_contents(address),
     proxy_kinds=proxy_kinds,
 )
