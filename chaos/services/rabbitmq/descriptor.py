@@ -1,4 +1,4 @@
-"""RabbitMQ, as the lab knows it."""
+"""The descriptor of RabbitMQ."""
 
 import time
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ QOS_ANSWER_BYTES = 12  # the whole frame of basic.qos-ok
 
 
 class RabbitmqExchange:
-    """Sets the same limit again and again, which has no effect except its confirmations."""
+    """Sends the same basic.qos repeatedly, which has no effect except the answers."""
 
     def __init__(self, address: RabbitmqAddress, timeout_s: float) -> None:
         self._timeout_s = timeout_s
@@ -32,7 +32,7 @@ class RabbitmqExchange:
             self._client.open()
 
     def ask(self, reply_bytes: int = 0) -> float:
-        """Seconds until as many confirmations were there as make up so many bytes."""
+        """Seconds until the answers amount to that many bytes."""
         began_s = time.monotonic()
         with as_os_errors(PAMQPException):
             self._client.extend(Deadline.after(self._timeout_s))
@@ -41,8 +41,8 @@ class RabbitmqExchange:
         return time.monotonic() - began_s
 
     def close(self) -> None:
-        """Hang up."""
-        self._client.hang_up()
+        """Close the socket."""
+        self._client.close()
 
 
 def read_url(url: str) -> RabbitmqAddress:

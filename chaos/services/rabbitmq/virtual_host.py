@@ -1,10 +1,10 @@
-"""The virtual host of a run: made anew, and proven to hold no queue; those of earlier runs are removed with all that they held."""
+"""The virtual host of a run: created, and proven to hold no queue; those of earlier runs are removed with their contents."""
 
 from chaos.errors import ServiceUnavailable
 
 DEFAULT = "/"
 PREFIX = "queues in it: "
-"""How the answer of the broker begins; before it other lines may come."""
+"""Prefix of the answer's line; other lines may come before it."""
 
 
 QUEUE = "queue: "
@@ -12,7 +12,7 @@ QUEUE = "queue: "
 
 
 def fresh(call: str, name: str, user: str) -> str:
-    """An Erlang expression that makes the virtual host and prints its queues; `call`: an expression that calls a function in the broker."""
+    """An Erlang expression that creates the virtual host and prints its queues; `call`: an expression that calls a broker function."""
     return (
         f'C = {call}, V = <<"{name}">>, U = <<"{user}">>, '
         f'[C(rabbit_vhost, delete, [W, U]) || W <- C(rabbit_vhost, list_names, []), W =/= <<"{DEFAULT}">>], '
