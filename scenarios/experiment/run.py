@@ -22,6 +22,11 @@ READY_TIMEOUT_S = 30.0
 LOOK_S = 0.05
 READ_LAST_S = 5.0
 FOREIGN_SHOWN = 3
+STOP_S = 5.0
+"""For a process to end when it is asked to."""
+ABORTED_STOP_S = 1.0
+ABORTED_LIFT_S = 2.0
+"""For the faults that are on when a run is interrupted; the environment ends whatever is left of them."""
 BUDGET_S = 30.0
 """For a system that states no budget of its own."""
 
@@ -70,6 +75,7 @@ class Experiment:
         self.open_tasks: Mapping[str, str | None] = {}
         self.places: Mapping[str, str] = {}
         self._keeps_account = False
+        self._stop_s = STOP_S
 
     def run(self, driver: Driver) -> None:
         """Run the phases of an experiment, in this order; `driver` submits.
@@ -267,10 +273,11 @@ class Experiment:
         )
 
     def _abort(self) -> None:
-        """What is struck now is lifted now; and no flow waits for the plug-in any longer."""
+        """What is struck now is lifted now; no flow waits for the plug-in any longer; and processes get little time to end."""
+        self._stop_s = ABORTED_STOP_S
         self.stage.abandon_plugin()
         self.nemesis.abort()
-        self.nemesis.await_over()
+        self.nemesis.await_over(ABORTED_LIFT_S)
 
     def _stop(self, driver: Driver) -> None:
         """In any case: no more deaths are noted, no more is submitted, and every process ends. Idempotent."""
@@ -279,4 +286,4 @@ class Experiment:
         self.reader.stop()
         driver.stop()
         self.outside.release_all()
-        self.stage.stop_processes()
+        self.stage.stop_processes(self._stop_s)

@@ -106,8 +106,8 @@ class Stage(Protocol):
             ChaosError, RunFailed: one did not start.
         """
 
-    def stop_processes(self) -> None:
-        """Stop every process that was started. Idempotent."""
+    def stop_processes(self, timeout_s: float) -> None:
+        """Stop every process that was started: after `timeout_s` by force. Idempotent."""
 
     def check_processes(self) -> None:
         """Look whether every process still runs.

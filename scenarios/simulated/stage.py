@@ -126,7 +126,7 @@ class SimulatedStage:
         for process in self.world.processes.values():
             self.world.start(process)
 
-    def stop_processes(self) -> None:
+    def stop_processes(self, timeout_s: float) -> None:
         """Nothing: they end with their world."""
 
     def check_processes(self) -> None:
