@@ -75,7 +75,13 @@ class GuardedClient:
             self._client.close()
 
 
-_FIELD_TYPES: Mapping[str, type | tuple[type, ...]] = {"id": str, "state": str, "percent": (int, float), "detail": str}
+_FIELD_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "id": str,
+    "state": str,
+    "percent": (int, float),
+    "detail": str,
+    "result": str,
+}
 
 
 def checked_outcome(what: str, answer: object) -> Outcome:

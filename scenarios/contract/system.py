@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from chaos.environment import ProcessSpec, ServiceName, Services
+from scenarios.contract.capabilities import checked_capabilities, implied_by
 from scenarios.contract.limits import Pace as Pace
 from scenarios.contract.limits import checked_pace, checked_policy
 from scenarios.judging.guarantees import Guarantee
@@ -30,13 +31,21 @@ class Handlers:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """A client hands in a task. `task` is the lab's name for it and is inside `payload` too, under "task"."""
+    """A client hands in a task. `task` is the lab's name for it and is inside `payload` too, under "task".
+
+    `deadline_s`, `due_s`: seconds from now after which, or before which, it must not start. `order_key`: tasks of one key keep their
+    order. `priority`: a larger number goes first. `scope`: what it can be paused or limited by. A field that the system lacks is None.
+    """
 
     task: str
     payload: Mapping[str, object]
     user: str = "user-1"
     key: str | None = None
     deadline_s: float | None = None
+    due_s: float | None = None
+    order_key: str | None = None
+    priority: int | None = None
+    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,42 @@ class Cancel:
     id: str
 
 
-Operation = Submit | ReadStatus | Cancel
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A person stops the tasks of a scope, or all: none starts until they are resumed. What runs may go on."""
+
+    scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A person lets the paused tasks of a scope, or all, start again."""
+
+    scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Redrive:
+    """A person puts a dead task back, with all its attempts before it."""
+
+    task: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetSchedule:
+    """A client sets up a schedule: `times` occurrences, the first `every_s` seconds from now, the others as far apart.
+
+    Occurrence k (from 1) is a task of the system's own: its payload is `payload` with "task" set to `NAME#k`.
+    """
+
+    name: str
+    every_s: float
+    times: int
+    payload: Mapping[str, object]
+
+
+Operation = Submit | ReadStatus | Cancel | Pause | Resume | Redrive | SetSchedule
 
 
 OutcomeKind = Literal["ok", "fail", "info"]
@@ -65,7 +109,8 @@ OutcomeKind = Literal["ok", "fail", "info"]
 class Outcome:
     """How an operation ended: `ok`, `fail` (it surely did not happen) or `info` (it may have happened).
 
-    What is not surely one of the first two is `info`: mapping a time-out to `fail` makes the lab blind.
+    What is not surely one of the first two is `info`: mapping a time-out to `fail` makes the lab blind. `result`: of a status, what the
+    handler handed back in "result".
     """
 
     kind: OutcomeKind
@@ -73,6 +118,7 @@ class Outcome:
     state: str | None = None
     percent: float | None = None
     detail: str | None = None
+    result: str | None = None
 
 
 class Client(Protocol):
@@ -124,7 +170,10 @@ class Audited(Protocol):
     """Power: the system keeps an audit trail."""
 
     def trail(self, services: Services) -> Sequence[Event]:
-        """Its `state`, `dead` and `redrive` events in their order, `t_ns` as nanoseconds of this machine's wall clock since the epoch."""
+        """Its own records in their order: `state`, `dead`, `redrive`, `spawn`, `allowed` and `denied` events.
+
+        `t_ns` in nanoseconds, `due_s` in seconds of this machine's wall clock since the epoch.
+        """
 
 
 @runtime_checkable
@@ -154,6 +203,14 @@ class Paced(Protocol):
     """Power: the system states its pace."""
 
     pace: Pace
+
+
+@runtime_checkable
+class Capable(Protocol):
+    """Power: the system states what it can do; without it, what its claims need."""
+
+    capabilities: frozenset[str]
+    """Names of `scenarios.contract.capabilities`."""
 
 
 @runtime_checkable
@@ -203,3 +260,12 @@ def pace_of(system: System) -> Pace:
         MalformedPolicy: one of its durations is none; the message names the field.
     """
     return checked_pace(system.name, system.pace) if isinstance(system, Paced) else Pace()
+
+
+def capabilities_of(system: System) -> frozenset[str]:
+    """What the system can do, as it states, or as its claims need.
+
+    Raises:
+        UnknownName: it states a capability that does not exist.
+    """
+    return checked_capabilities(system.capabilities) if isinstance(system, Capable) else implied_by(system.claims)

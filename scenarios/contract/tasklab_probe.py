@@ -15,6 +15,7 @@ A lease, as its holder sees it:    with tasklab_probe.lease("orders", fence=fenc
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -38,6 +39,11 @@ class TaskError(Exception):
     def __reduce__(self) -> Tuple[Any, ...]:
         """For systems that hand exceptions from process to process: without it, a copy could not be made from the message."""
         return type(self), (self.kind, self.task)
+
+
+def digest(result: str) -> str:
+    """What a history says of a result."""
+    return hashlib.sha256(result.encode()).hexdigest()[:16]
 
 
 class Recorder:
@@ -202,18 +208,22 @@ class Probe:
         gave, if it gives any; `key` the idempotency key it hands to the outside (the step is added to it), `fence` its fencing
         token. `report(step, percent)` is how the handler tells the system of its progress.
 
+        Returned is what the handler hands back: "task"; "result", a text, where the payload has a "result_size"; and where it has
+        "children" or "then", these: payloads that the worker is to submit, and one to run when all of the children are done.
+
         Raises:
             TaskError: the payload said so.
         """
         task = str(payload["task"])
-        with self._recorded(task, attempt):
+        with self._recorded(task, attempt) as handed_back:
             tries = self.outside.arrive("attempt", task)
+            handed_back.update(_handed_back(payload, tries))
             for do, what in self._work(task, payload, tries, attempt, key, fence, report):
                 if do == "rest":
                     self._rest(what)
                 else:
                     what()
-        return {"task": task}
+        return handed_back
 
     async def run_task_async(
         self,
@@ -235,8 +245,9 @@ class Probe:
             return await asyncio.get_running_loop().run_in_executor(None, call)
 
         task = str(payload["task"])
-        with self._recorded(task, attempt):
+        with self._recorded(task, attempt) as handed_back:
             tries = await wait_for(lambda: self.outside.arrive("attempt", task))
+            handed_back.update(_handed_back(payload, tries))
             for do, what in self._work(task, payload, tries, attempt, key, fence, report):
                 if do == "rest":
                     await asyncio.sleep(what)
@@ -246,7 +257,7 @@ class Probe:
                     reported = what()
                     if hasattr(reported, "__await__"):
                         await reported
-        return {"task": task}
+        return handed_back
 
     def lease(
         self, resource: str, *, ttl_s: float, fence: Optional[int] = None, asked_ns: Optional[int] = None
@@ -255,17 +266,26 @@ class Probe:
         return Lease(self.record, resource, fence, ttl_s, asked_ns)
 
     @contextmanager
-    def _recorded(self, task: str, attempt: Optional[int]) -> Iterator[None]:
-        """Around an attempt: its start, and its end."""
+    def _recorded(self, task: str, attempt: Optional[int]) -> Iterator[Dict[str, Any]]:
+        """Around an attempt: its start, and its end. Given is the dictionary of what the handler hands back."""
+        handed_back: Dict[str, Any] = {}
         self.record("attempt.start", task=task, attempt=attempt)
         try:
-            yield
+            yield handed_back
         except BaseException as error:
             # Everything, also the system's own cancellation exceptions: the attempt has ended, however it did.
             kind = error.kind if isinstance(error, TaskError) else "unknown"
             self.record("attempt.fail", task=task, attempt=attempt, error=kind, detail=str(error)[:200])
             raise
-        self.record("attempt.ok", task=task, attempt=attempt)
+        result = handed_back.get("result")
+        self.record("attempt.ok", task=task, attempt=attempt, result=None if result is None else digest(result))
+
+    def spawned(self, task: str, **fields: Any) -> None:
+        """The system has made a task itself: `parent`, or `schedule` and `due_s` (seconds since the run began), and what else it has.
+
+        For a system that does not say so in its trail. Call it when the task is the system's for good, and cannot be lost any more.
+        """
+        self.record("spawn", task=task, **fields)
 
     def _work(
         self,
@@ -301,6 +321,16 @@ class Probe:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _handed_back(payload: Mapping[str, Any], tries: int) -> Dict[str, Any]:
+    """What the handler of this payload hands back; a result differs from try to try."""
+    handed_back: Dict[str, Any] = {"task": str(payload["task"])}
+    handed_back.update((name, payload[name]) for name in ("children", "then") if name in payload)
+    if "result_size" in payload:
+        text = str(payload["task"]) + " try " + str(tries) + " "
+        handed_back["result"] = text.ljust(int(payload["result_size"]), "x")
+    return handed_back
+
+
 _probe: Optional[Probe] = None
 _probe_pid = 0
 _probe_lock = threading.Lock()
@@ -329,6 +359,11 @@ async def run_task_async(payload: Mapping[str, Any], **options: Any) -> Dict[str
 def lease(resource: str, **options: Any) -> Lease:
     """`probe().lease(...)`: what the holder of a lease under test calls."""
     return probe().lease(resource, **options)
+
+
+def spawned(task: str, **fields: Any) -> None:
+    """`probe().spawned(...)`: what a system under test calls that has made a task itself."""
+    probe().spawned(task, **fields)
 
 
 def now_ns() -> int:

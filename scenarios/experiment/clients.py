@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from scenarios.contract.system import Client
-from scenarios.experiment.plan import Arrival
+from scenarios.experiment.arrival import Act, Arrival
+from scenarios.experiment.operator import OPERATOR, Operator
 from scenarios.experiment.stage import Flow, Stage
 from scenarios.experiment.submissions import Submissions
 
@@ -23,9 +24,9 @@ def pool(arrivals: Sequence[Arrival], count: int) -> Roster:
 
 
 class Clients:
-    """Flows that each hold a client of the system; a `scenarios.experiment.driver.Driver`."""
+    """Flows that each hold a client of the system, and one of the person who does `acts`; a `scenarios.experiment.driver.Driver`."""
 
-    def __init__(self, stage: Stage, submissions: Submissions, roster: Roster) -> None:
+    def __init__(self, stage: Stage, submissions: Submissions, roster: Roster, acts: Sequence[Act] = ()) -> None:
         self._stage = stage
         self._submissions = submissions
         self._roster = roster
@@ -33,12 +34,15 @@ class Clients:
         self._began_ns = 0
         self._is_over = False
         self._over = stage.signal()
+        self._operator = Operator(stage, submissions, acts, stage.signal()) if acts else None
 
     def start(self) -> None:
-        """Start every client of the roster."""
+        """Start every client of the roster, and the person."""
         self._began_ns = self._stage.now_ns()
         for name, queue in self._roster.items():
             self._flows.append(self._stage.spawn(name, partial(self._work, name, queue)))
+        if self._operator is not None:
+            self._flows.append(self._stage.spawn(OPERATOR, self._operator.work))
 
     def await_end(self) -> None:
         """Wait for every client to be done."""
@@ -49,6 +53,8 @@ class Clients:
         """Submit no more, and wait for what is under way."""
         self._is_over = True
         self._over.notify()
+        if self._operator is not None:
+            self._operator.stop()
         self.await_end()
 
     def problems(self) -> Sequence[str]:
@@ -80,6 +86,8 @@ class Clients:
                 break
             if number < arrival.tries and self._rest(PATIENCE_S * number):
                 return
+        for _ in range(arrival.again):
+            self._submissions.submit(client, arrival.submit, actor)
         if arrival.cancel_s is not None and not self._rest(arrival.cancel_s):
             self._submissions.cancel(client, arrival.submit.task, actor)
 

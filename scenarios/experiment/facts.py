@@ -5,15 +5,16 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from chaos.environment import Environment
-from scenarios.contract.system import System, Versioned, claims_under, pace_of, policy_of
+from scenarios.contract.system import System, Versioned, capabilities_of, claims_under, pace_of, policy_of
 from scenarios.experiment.scenario import Scenario
+from scenarios.judging.policy import Schedule
 from scenarios.judging.premises import EnoughWork, stated_premises
 from scenarios.record.run_facts import RunFacts
 
@@ -43,10 +44,20 @@ def describe_run(scenario: Scenario, system: System, environment: Environment, *
     facts.repeat = repeat
     facts.claims = sorted(claims_under(system, (strike.fault.name for strike in scenario.strikes)))
     facts.at_stake = list(scenario.at_stake)
+    facts.capabilities = sorted(capabilities_of(system))
     facts.policy = {name: value for name, value in policy.items() if value is not None}
     facts.premises = stated_premises([EnoughWork(), *scenario.premises])
     facts.pace = {name: value for name, value in asdict(pace_of(system)).items() if value is not None}
     return facts
+
+
+def stated_schedules(set_up: Mapping[str, Schedule], system: System) -> dict[str, Any]:
+    """The schedules that clients have set up in a run, as part of its policy; those that the system states itself beside them."""
+    policy = policy_of(system)
+    if not set_up:
+        return {}
+    schedules = {name: replace(schedule, catch_up=policy.catch_up) for name, schedule in set_up.items()}
+    return {"schedules": msgspec.to_builtins({**(policy.schedules or {}), **schedules})}
 
 
 def describe_world(environment: EnvironmentFacts, *, scenario: str, system: str, seed: int) -> RunFacts:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from chaos.environment import Environment, ProcessSpec, Services
 from chaos.faults import REACHED, Fault
 from scenarios.contract.guard import answered_processes, plugin_call
-from scenarios.contract.system import Embeddable, Handlers, System
+from scenarios.contract.system import Embeddable, Handlers, System, capabilities_of
 from scenarios.errors import NotApplicable
 from scenarios.experiment.scenario import Scenario, Trigger
 
@@ -38,8 +38,11 @@ def processes_to_link(
     """The names of the processes between which and their services the lab has to stand.
 
     Raises:
-        NotApplicable: a fault of the scenario has nothing to strike.
+        NotApplicable: the system lacks a capability that the scenario is about, or a fault of it has nothing to strike.
     """
+    lacking = sorted(set(scenario.needs) - capabilities_of(system))
+    if lacking:
+        raise NotApplicable(f"{system.name} does not state that it can {', '.join(lacking)} (its capabilities)")
     roles = roles_of(processes_of(system, environment, services, Handlers({})))
     linked: list[str] = []
     for strike in scenario.strikes:

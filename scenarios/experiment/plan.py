@@ -4,6 +4,10 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from scenarios.contract.system import Pace, Submit
+from scenarios.experiment.arrival import TRIES_MAX as TRIES_MAX
+from scenarios.experiment.arrival import Act as Act
+from scenarios.experiment.arrival import Arrival as Arrival
+from scenarios.experiment.arrival import Limits
 from scenarios.experiment.ranges import Between, draw, draw_all, ranges_of
 from scenarios.experiment.scenario import Outlasting, Scenario, Strike, Workload
 
@@ -11,21 +15,6 @@ TASKS_PER_USER = 10
 """Well under any sensible limit per user and minute: limits are another scenario's matter."""
 UNSTATED_S = 2.0
 """Assumed duration of a lease or lock that a system does not state."""
-TRIES_MAX = 6
-"""How often a client submits the same task until it is acknowledged."""
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A submission and when it is due, in seconds since the workload began; due whatever became of those before (open loop).
-
-    `tries`: how often at most it is made until it is acknowledged. `cancel_s`: how long after that it is withdrawn; None: never.
-    """
-
-    at_s: float
-    submit: Submit
-    tries: int = TRIES_MAX
-    cancel_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +25,28 @@ class Plan:
     seed: int
     arrivals: tuple[Arrival, ...]
     strikes: tuple[Strike, ...]
+    acts: tuple[Act, ...] = ()
 
 
-def plan(scenario: Scenario, seed: int, *, attempts_max: int, pace: Pace) -> Plan:
-    """The plan; the same for the same scenario, seed and stated limits, on any machine."""
-    arrivals = _arrivals(scenario.workload, Random(f"{seed}/{scenario.name}/workload"), attempts_max=attempts_max)
+def plan(
+    scenario: Scenario, seed: int, *, attempts_max: int, pace: Pace, capabilities: frozenset[str] = frozenset()
+) -> Plan:
+    """The plan; the same for the same scenario, seed, stated limits and capabilities, on any machine."""
+    limits = Limits(attempts_max, pace, capabilities)
+    workload, named = scenario.workload, f"{seed}/{scenario.name}"
+    arrivals = _arrivals(workload, Random(f"{named}/workload"), attempts_max=attempts_max)
+    for number, trait in enumerate(workload.traits):
+        if trait.is_for(limits):
+            arrivals = trait.given(arrivals, Random(f"{named}/trait-{number}"), limits)
+    acts = [
+        act
+        for number, deed in enumerate(workload.deeds)
+        if deed.is_for(limits)
+        for act in deed.acts(arrivals, Random(f"{named}/deed-{number}"), limits)
+    ]
     chance = Random(f"{seed}/{scenario.name}/faults")
     strikes = tuple(_concrete(strike, chance, pace) for strike in scenario.strikes)
-    return Plan(scenario, seed, arrivals, strikes)
+    return Plan(scenario, seed, arrivals, strikes, tuple(sorted(acts, key=lambda act: act.at_s)))
 
 
 def warm_up() -> Submit:

@@ -127,12 +127,19 @@ class Experiment:
         return Account(done=self.outside.tasks_with_effect()) if account is None else account
 
     def after_events(self) -> list[Event]:
-        """The events that are known only afterwards: the system's own trail, and the acknowledgements that the lab swallowed."""
+        """The events that are known only afterwards: the system's own trail, redrives that are not in it, and lost acknowledgements."""
         answered = self.submissions.ids
         ids = {task: answered.get(task) for task in self.submissions.outcomes}
         lost, problems = lost_acks(self.nemesis.states, ids, self.outside.attempt_of)
         self.problems += [problem for problem in problems if problem not in self.problems]
-        return [*self.stage.trail(), *lost]
+        trail = list(self.stage.trail())
+        said = {event.task for event in trail if event.event == "redrive"}
+        asked = [
+            Event(event="redrive", actor="operator", t_ns=asked_ns, task=task)
+            for task, asked_ns in self.submissions.redriven_ns.items()
+            if task not in said
+        ]
+        return [*trail, *asked, *lost]
 
     def _is_struck(self, process: str) -> bool:
         return self.nemesis.holds_down(process) or self.stage.holds_down(process)

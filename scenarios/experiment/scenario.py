@@ -4,7 +4,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from chaos.faults import Fault
+from scenarios.experiment.acts import Deed as Deed
+from scenarios.experiment.acts import PausesTasks as PausesTasks
+from scenarios.experiment.acts import RedrivesDead as RedrivesDead
+from scenarios.experiment.acts import SetsSchedule as SetsSchedule
 from scenarios.experiment.ranges import Between as Between
+from scenarios.experiment.traits import FailsUnknown as FailsUnknown
+from scenarios.experiment.traits import HasChildren as HasChildren
+from scenarios.experiment.traits import HasDeadline as HasDeadline
+from scenarios.experiment.traits import HasPriority as HasPriority
+from scenarios.experiment.traits import HasResult as HasResult
+from scenarios.experiment.traits import HasScope as HasScope
+from scenarios.experiment.traits import IsCancelled as IsCancelled
+from scenarios.experiment.traits import IsOrdered as IsOrdered
+from scenarios.experiment.traits import IsResubmitted as IsResubmitted
+from scenarios.experiment.traits import IsScheduled as IsScheduled
+from scenarios.experiment.traits import KillsWorker as KillsWorker
+from scenarios.experiment.traits import OfFewUsers as OfFewUsers
+from scenarios.experiment.traits import OutlastsLease as OutlastsLease
+from scenarios.experiment.traits import Trait as Trait
 from scenarios.experiment.triggers import AtStart as AtStart
 from scenarios.experiment.triggers import AttemptBegun as AttemptBegun
 from scenarios.experiment.triggers import AtTime as AtTime
@@ -54,7 +72,7 @@ class Workload:
     """What clients do: `tasks` submissions at `rate_per_s`, each working `work_s`, each submitted again until it is accepted.
 
     Of every hundred tasks about `failing_once` fail once in a way that heals, `failing_always` fail until their attempts are used
-    up, and `failing_for_good` fail in a way that no retry heals.
+    up, and `failing_for_good` fail in a way that no retry heals. `traits`: what else tasks are; `deeds`: what is done beside them.
     """
 
     tasks: int
@@ -64,13 +82,16 @@ class Workload:
     failing_always: int = 0
     failing_for_good: int = 0
     clients: int = 8
+    traits: tuple[Trait, ...] = ()
+    deeds: tuple[Deed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """An experiment. `story` says in one or two sentences what happens and what must not come of it.
 
-    `premises`: what must be seen for the run to mean anything, beside enough work, which every run needs.
+    `premises`: what must be seen for the run to mean anything, beside enough work, which every run needs. `needs`: capabilities
+    without which there is nothing to see; beyond these, traits and deeds that a system cannot have are left out.
     """
 
     name: str
@@ -79,3 +100,4 @@ class Scenario:
     strikes: tuple[Strike, ...]
     at_stake: tuple[Guarantee, ...]
     premises: tuple[Premise, ...] = ()
+    needs: tuple[str, ...] = ()

@@ -1,6 +1,7 @@
 """Reads statuses as a polling user does: those of recent tasks during the storm, and those of all tasks at the end."""
 
 from scenarios.contract.system import Client, ReadStatus
+from scenarios.contract.tasklab_probe import digest
 from scenarios.experiment.stage import Flow, Stage
 from scenarios.experiment.submissions import Submissions
 
@@ -68,6 +69,13 @@ class StatusReader:
         asked_ns = self._stage.now_ns()
         outcome = client.invoke(ReadStatus(task, id_))
         if outcome.kind == "ok" and outcome.state is not None:
+            result = None if outcome.result is None else digest(outcome.result)
             self._records.record(
-                "status", actor=READER, task=task, state=outcome.state, percent=outcome.percent, asked_ns=asked_ns
+                "status",
+                actor=READER,
+                task=task,
+                state=outcome.state,
+                percent=outcome.percent,
+                result=result,
+                asked_ns=asked_ns,
             )

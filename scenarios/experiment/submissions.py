@@ -3,8 +3,11 @@
 import threading
 from collections.abc import Callable, Mapping
 
-from scenarios.contract.system import Cancel, Client, Outcome, Submit
+from scenarios.contract.system import Cancel, Client, Outcome, Pause, Resume, SetSchedule, Submit
 from scenarios.experiment.stage import Records, Signal
+from scenarios.judging.policy import Schedule
+
+_PROMISES = {Pause: "pause.ok", Resume: "resume.ok"}
 
 
 class Submissions:
@@ -23,23 +26,47 @@ class Submissions:
         self._acknowledged = 0
         self._answered = 0
         self.last_detail = ""
+        self.schedules: dict[str, Schedule] = {}
+        """By name: those that clients have set up, with the instant of the first occurrence."""
+        self.redriven_ns: dict[str, int] = {}
+        """By task that a person has put back: when that was asked for."""
 
     def submit(self, client: Client, submit: Submit, actor: str) -> Outcome:
         """One submission, recorded and noted."""
-        fields = {"task": submit.task, "user": submit.user, "key": submit.key}
-        self._records.record("submit.invoke", actor=actor, **fields)
+        fields = {
+            "task": submit.task,
+            "user": submit.user,
+            "key": submit.key,
+            "order_key": submit.order_key,
+            "priority": submit.priority,
+            "scope": submit.scope,
+        }
+        # The system counts from when it took the task in: after the question, and before the answer.
+        self._records.record("submit.invoke", actor=actor, **fields, due_s=self._since_now(submit.due_s))
         outcome = client.invoke(submit)
-        # Counted from the answer, so never before the system's own deadline, which counts from when it took the task in.
-        deadline_s = None if submit.deadline_s is None else self._now_ns() / 1e9 + submit.deadline_s
+        is_possible = outcome.kind != "fail"
         self._records.record(
             f"submit.{outcome.kind}",
             actor=actor,
             **fields,
             id=outcome.id,
             detail=outcome.detail,
-            deadline_s=None if outcome.kind == "fail" else deadline_s,
+            due_s=self._since_now(submit.due_s) if is_possible else None,
+            deadline_s=self._since_now(submit.deadline_s) if is_possible else None,
         )
         self.note(submit.task, outcome)
+        return outcome
+
+    def tell(self, client: Client, does: Pause | Resume | SetSchedule, actor: str) -> Outcome:
+        """One deed of a person; what was promised is recorded, with the interval in which it came into force."""
+        asked_ns = self._now_ns()
+        outcome = client.invoke(does)
+        if outcome.kind == "ok" and isinstance(does, SetSchedule):
+            first_s = self._now_ns() / 1e9 + does.every_s
+            until_s = first_s + (does.times - 1) * does.every_s
+            self.schedules[does.name] = Schedule(does.every_s, since_s=first_s, until_s=until_s)
+        elif outcome.kind == "ok" and not isinstance(does, SetSchedule):
+            self._records.record(_PROMISES[type(does)], actor=actor, scope=does.scope, asked_ns=asked_ns)
         return outcome
 
     def cancel(self, client: Client, task: str, actor: str) -> None:
@@ -62,6 +89,10 @@ class Submissions:
             if outcome.id is not None:
                 self._ids[task] = outcome.id
         self.answered.notify()
+
+    def _since_now(self, seconds: float | None) -> float | None:
+        """An instant so many seconds from now, in seconds since the run began."""
+        return None if seconds is None else self._now_ns() / 1e9 + seconds
 
     @property
     def ids(self) -> Mapping[str, str]:

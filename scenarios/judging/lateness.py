@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scenarios.judging.policy import Policy
-from scenarios.record.history import FOREVER_NS, History, TaskTimeline, ns_of
+from scenarios.record.history import FOREVER_NS, History, TaskTimeline, earliest_ns, ns_of
 
 _EVERYTHING = (None, "", "all", "global", "*")
 _CLOSED = frozenset({"CANCELLED", "EXPIRED", "DEAD", "FAILED"})
@@ -12,11 +12,15 @@ _CLOSED = frozenset({"CANCELLED", "EXPIRED", "DEAD", "FAILED"})
 
 @dataclass(frozen=True, slots=True)
 class PromisedPause:
-    """From a promised pause until the resumption (never: `FOREVER_NS`). `scope` None: of every task."""
+    """From a promised pause until the resumption (never: `FOREVER_NS`). `scope` None: of every task.
+
+    `surely_until_ns`: when the resumption was asked for; from then on tasks may start.
+    """
 
     scope: str | None
     from_ns: int
     until_ns: int
+    surely_until_ns: int
 
     def stops(self, timeline: TaskTimeline) -> bool:
         """Whether it is a pause of this task."""
@@ -38,8 +42,9 @@ def pauses_of(history: History) -> list[PromisedPause]:
         for ended in list(begun) if scope is None else [scope]:
             since_ns = begun.pop(ended, None)
             if since_ns is not None:
-                pauses.append(PromisedPause(ended, since_ns, event.t_ns))
-    return [*pauses, *(PromisedPause(scope, since_ns, FOREVER_NS) for scope, since_ns in begun.items())]
+                pauses.append(PromisedPause(ended, since_ns, event.t_ns, earliest_ns(event)))
+    open_ = [PromisedPause(scope, since_ns, FOREVER_NS, FOREVER_NS) for scope, since_ns in begun.items()]
+    return [*pauses, *open_]
 
 
 class AllowedDelays:

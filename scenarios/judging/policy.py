@@ -44,7 +44,8 @@ class Policy:
 
     `delays_s`: [least, most] seconds before each retry. `budget_s`: how long after healing the system may take to catch up.
     `overtakes_max`: by how many tasks that were submitted after it a waiting task may be overtaken. `wait_s`: a number, or one for
-    each priority, keyed by text. `warnings` are of this reading, and no part of what the system states.
+    each priority, keyed by text. `catch_up`: what becomes of missed occurrences of the schedules that clients set up; `schedules` state
+    it for each. `warnings` are of this reading, and no part of what the system states.
     """
 
     attempts_max: int | None = None
@@ -64,6 +65,7 @@ class Policy:
     coalesce: bool | None = None
     concurrency: Concurrency | None = None
     schedules: Mapping[str, Schedule] | None = None
+    catch_up: CatchUp | None = None
     warnings: tuple[str, ...] | None = None
 
 

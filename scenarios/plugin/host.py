@@ -41,6 +41,7 @@ OPERATIONS = {
     "pause": "Pause",
     "resume": "Resume",
     "redrive": "Redrive",
+    "schedule": "SetSchedule",
 }
 
 

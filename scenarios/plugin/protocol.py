@@ -131,7 +131,7 @@ class PluginAnswer(msgspec.Struct, frozen=True):
 class Description(msgspec.Struct, frozen=True, kw_only=True):
     """What a system states of itself, not yet checked (statements.py).
 
-    `powers`: the optional methods that it has. `capabilities`: the operations that it can do, None where it does not say.
+    `powers`: the optional methods that it has. `capabilities`: what it can do, None where it does not say.
     `versions`: of its own parts, as it says them.
     """
 
@@ -199,6 +199,7 @@ OPERATIONS: Mapping[str, str] = MappingProxyType(
         "Pause": "pause",
         "Resume": "resume",
         "Redrive": "redrive",
+        "SetSchedule": "schedule",
     }
 )
 """The name of each operation in a message, by its class in scenarios.contract.system."""

@@ -68,9 +68,8 @@ class RemoteSystem:
         self.name = statement.name
         self.claims = statement.claims
         self.needs = statement.needs
-        self.capabilities = statement.capabilities
         self.versions = statement.versions
-        for optional in ("pace", "policy", "reservations"):
+        for optional in ("pace", "policy", "reservations", "capabilities"):
             if (stated := getattr(statement, optional)) is not None:
                 setattr(self, optional, stated)  # its presence is the power: scenarios.contract.system.Paced and others
         self._processes = processes

@@ -12,11 +12,12 @@ from typing import Any, cast
 
 from chaos.environment import SERVICE_NAMES, ProcessSpec, ServiceName
 from chaos.faults import FAULTS
+from scenarios.contract.capabilities import checked_capabilities
 from scenarios.contract.system import Pace, Policy
 from scenarios.errors import MalformedPolicy, MalformedStatement, PluginFailed, UnknownName
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.policy import policy_from
-from scenarios.plugin.protocol import OPERATIONS, Description, StatedProcess
+from scenarios.plugin.protocol import Description, StatedProcess
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """Names of systems and processes are parts of file names."""
@@ -48,7 +49,7 @@ def checked(described: Description) -> SystemStatement:
 
     Raises:
         MalformedStatement: a value that cannot be: a duration below zero, a policy that is none, a name that is no file name.
-        UnknownName: a promise, service, fault or operation that does not exist.
+        UnknownName: a promise, service, fault or capability that does not exist.
     """
     name = described.name
     if not NAME.fullmatch(name):
@@ -66,7 +67,7 @@ def checked(described: Description) -> SystemStatement:
         policy=None if described.policy is None else _policy(name, described.policy),
         reservations=None if described.reservations is None else _reservations(described.reservations),
         powers=frozenset(described.powers),
-        capabilities=_capabilities(described.capabilities),
+        capabilities=None if described.capabilities is None else checked_capabilities(described.capabilities),
         versions=dict(described.versions),
     )
 
@@ -152,10 +153,6 @@ def _policy(system: str, stated: Mapping[str, Any]) -> Policy:
 def _reservations(stated: Mapping[str, Collection[str]]) -> dict[str, frozenset[Guarantee]]:
     _known("fault", stated, FAULTS)
     return {fault: _promises(promises) for fault, promises in stated.items()}
-
-
-def _capabilities(stated: Collection[str] | None) -> frozenset[str] | None:
-    return None if stated is None else frozenset(_known("operation", stated, OPERATIONS.values()))
 
 
 def _promises(stated: Collection[str]) -> frozenset[Guarantee]:

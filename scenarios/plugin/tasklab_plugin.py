@@ -142,6 +142,16 @@ class Redrive:
 
 
 @dataclass(frozen=True)
+class SetSchedule:
+    """A client sets up a schedule: `times` occurrences, `every_s` seconds apart; the payload of occurrence k has "task": `NAME#k`."""
+
+    name: str
+    every_s: float
+    times: int
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Outcome:
     """How an operation ended: `ok`, `fail` (it surely did not happen) or `info` (it may have happened)."""
 
@@ -150,6 +160,7 @@ class Outcome:
     state: Optional[str] = None
     percent: Optional[float] = None
     detail: Optional[str] = None
+    result: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -183,3 +194,14 @@ class Policy:
     grace_s: Optional[float] = None
     window: Optional[Mapping[str, Any]] = None
     overtakes_max: Optional[int] = None
+    ack_s: Optional[float] = None
+    lease_s: Optional[float] = None
+    key_window_s: Optional[float] = None
+    result_ttl_s: Optional[float] = None
+    wait_s: Any = None
+    execution_window: Optional[Mapping[str, Any]] = None
+    order: Optional[str] = None
+    coalesce: Optional[bool] = None
+    concurrency: Optional[Mapping[str, Any]] = None
+    schedules: Optional[Mapping[str, Any]] = None
+    catch_up: Optional[str] = None

@@ -6,12 +6,12 @@ from uuid import uuid4
 
 from chaos.environment import Environment, Services
 from chaos.errors import ChaosError
-from scenarios.contract.system import System, pace_of, policy_of
+from scenarios.contract.system import System, capabilities_of, pace_of, policy_of
 from scenarios.errors import RunFailed
 from scenarios.experiment.canaries import search
 from scenarios.experiment.clients import Clients, pool
 from scenarios.experiment.driver import Driver
-from scenarios.experiment.facts import describe_run
+from scenarios.experiment.facts import describe_run, stated_schedules
 from scenarios.experiment.fitting import processes_to_link
 from scenarios.experiment.plan import Plan, plan, warm_up
 from scenarios.experiment.run import BUDGET_S, Experiment, Patience, Timing
@@ -29,7 +29,8 @@ Drive = Callable[[RealStage, Experiment, Plan], Driver]
 
 def with_clients(stage: RealStage, experiment: Experiment, plan: Plan) -> Driver:
     """The clients that the scenario's workload states, in threads of this process."""
-    return Clients(stage, experiment.submissions, pool(plan.arrivals, plan.scenario.workload.clients))
+    roster = pool(plan.arrivals, plan.scenario.workload.clients)
+    return Clients(stage, experiment.submissions, roster, plan.acts)
 
 
 def run(
@@ -57,7 +58,13 @@ def run(
     services = _provision(scenario, system, environment)
     directory = RunDirectory(out)
     directory.create()
-    planned = plan(scenario, seed, attempts_max=policy_of(system).attempts_max or 1, pace=pace_of(system))
+    planned = plan(
+        scenario,
+        seed,
+        attempts_max=policy_of(system).attempts_max or 1,
+        pace=pace_of(system),
+        capabilities=capabilities_of(system),
+    )
     facts = describe_run(scenario, system, environment, seed=seed, repeat=repeat)
     directory.write_facts(facts)  # whatever happens from here on, it is known what was run
     stage = RealStage(system, environment, services, directory, facts, say)
@@ -101,6 +108,7 @@ def _keep_facts(stage: RealStage, experiment: Experiment) -> None:
     facts.problems = list(dict.fromkeys([*experiment.problems, *stage.problems()]))
     facts.strikes = [state.facts() for state in experiment.nemesis.states]
     facts.work = experiment.work
+    facts.policy |= stated_schedules(experiment.submissions.schedules, stage.system)
     facts.died = dict(experiment.supervisor.died)
     facts.deaths = experiment.supervisor.deaths()
     facts.took_s = round(stage.now_ns() / 1e9, 3)

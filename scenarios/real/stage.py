@@ -254,7 +254,7 @@ class RealStage:
         began_wall_ns = time.time_ns() - self.now_ns()
         with plugin_call(self.system.name, "trail()"):
             trail = self.system.trail(self.services)
-        return [msgspec.structs.replace(event, t_ns=(event.t_ns or 0) - began_wall_ns) for event in trail]
+        return [_since(event, began_wall_ns) for event in trail]
 
     def problems(self) -> Sequence[str]:
         """Threads that ended early, a sentence each."""
@@ -273,3 +273,9 @@ class RealStage:
             "TASKLAB_T0_NS": str(self.t0_ns),
             "TASKLAB_OUTSIDE": outside_address,
         }
+
+
+def _since(event: Event, began_wall_ns: int) -> Event:
+    """The event on the clock of the run, which began at this instant of the wall clock."""
+    due_s = None if event.due_s is None else event.due_s - began_wall_ns / 1e9
+    return msgspec.structs.replace(event, t_ns=event.t_ns - began_wall_ns, due_s=due_s)

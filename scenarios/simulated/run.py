@@ -20,9 +20,9 @@ from chaos.simulation.network.delays import Delays, erratic, preempting
 from chaos.simulation.world import SimulatedProcess, World
 from scenarios.contract.system import Submit
 from scenarios.errors import ScenarioError
+from scenarios.experiment.arrival import Act, Arrival, RedriveWhenDead
 from scenarios.experiment.clients import Clients, Roster
 from scenarios.experiment.driver import Driver
-from scenarios.experiment.plan import Arrival
 from scenarios.experiment.run import BUDGET_S, Experiment, Patience, Timing
 from scenarios.judging.assumptions import violated_assumptions
 from scenarios.judging.guarantees import Guarantee
@@ -217,7 +217,8 @@ def api_numbers(plan: WorldPlan) -> Mapping[str, int]:
 
 def _with_planned_clients(plan: WorldPlan) -> Drive:
     def drive(stage: SimulatedStage, experiment: Experiment) -> Driver:
-        return Clients(stage, experiment.submissions, _roster(plan))
+        acts = [Act(task.at_s, RedriveWhenDead(task.task)) for task in plan.tasks if task.redriven]
+        return Clients(stage, experiment.submissions, _roster(plan), acts)
 
     return drive
 
@@ -231,7 +232,7 @@ def _roster(plan: WorldPlan) -> Roster:
                     task.at_s,
                     Submit(task.task, task.payload, user=task.user, key=task.task, deadline_s=task.deadline_s),
                     task.tries,
-                    task.cancel_s,
+                    cancel_s=task.cancel_s,
                 )
             ]
         )

@@ -43,6 +43,7 @@ class Terms:
     pace: Pace
     reservations: Mapping[str, frozenset[Guarantee]] = field(default_factory=dict)
     stands_forgotten_queues: bool = True
+    capabilities: frozenset[str] = frozenset()
 
     def claims_under(self, faults: Iterable[str]) -> frozenset[Guarantee]:
         """What the system promises where these faults strike."""

@@ -91,7 +91,7 @@ def test_what_cannot_be_is_told_by_its_field(stated: dict[str, Any], why: str) -
         ({"reservations": {"process_killed": ("x",)}}, "no promise 'x'"),
         ({"pace": {"quite_s": 1}}, "no field of pace 'quite_s'; did you mean quiet_s"),
         ({"policy": {"attempts": 1}}, "no field of policy 'attempts'; did you mean attempts_max"),
-        ({"capabilities": ("submits",)}, "no operation 'submits'; did you mean submit"),
+        ({"capabilities": ("submits",)}, "no capability 'submits'; did you mean submit"),
     ],
 )
 def test_an_unknown_name_is_told_with_the_nearest(stated: dict[str, Any], why: str) -> None:

@@ -1,4 +1,4 @@
-"""No `attempt.start` between `pause.ok` + `policy.grace_s` and `resume.ok` (rule 15).
+"""No `attempt.start` between `pause.ok` + `policy.grace_s` and `resume.ok` (rule 15), or the asking for it where that is known.
 
 A pause with a scope stops the tasks that were submitted with that scope; one without, or of scope "all" or "global", stops every
 task, and so does any pause where no submission names a scope.
@@ -20,7 +20,7 @@ def check(history: History, policy: Policy) -> Findings:
     for timeline in history.tasks.values():
         for attempt in timeline.attempts:
             if any(
-                pause.from_ns + grace_ns < attempt.started_ns < pause.until_ns and pause.stops(timeline)
+                pause.from_ns + grace_ns < attempt.started_ns < pause.surely_until_ns and pause.stops(timeline)
                 for pause in pauses
             ):
                 violations.append(Violation(timeline.task, Proof.EVENTS, f"{attempt.actor} started it in a pause"))

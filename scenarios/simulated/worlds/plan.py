@@ -15,7 +15,7 @@ from scenarios.simulated.system import Sizes
 class PlannedTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """A task that is submitted at `at_s`, up to `tries` times until it is acknowledged, perhaps `twice` at the same time.
 
-    `cancel_s`: how long after its acknowledgement it is withdrawn; None: never.
+    `cancel_s`: how long after its acknowledgement it is withdrawn; None: never. `redriven`: a person puts it back when it is dead.
     """
 
     at_s: float
@@ -26,6 +26,7 @@ class PlannedTask(msgspec.Struct, frozen=True, omit_defaults=True):
     twice: bool = False
     cancel_s: float | None = None
     deadline_s: float | None = None
+    redriven: bool = False
 
 
 class PlannedStrike(msgspec.Struct, frozen=True, omit_defaults=True):

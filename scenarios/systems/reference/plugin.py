@@ -18,7 +18,15 @@ from scenarios.record.history import Event
 from scenarios.systems.http_client import HttpClient
 from scenarios.systems.reference.access import token_of, users_file_of
 from scenarios.systems.reference.rows import account_of, trail_of
-from scenarios.systems.reference.terms import CLAIMS, LAB, RESERVATIONS, pace_of, policy_of, replace_settings
+from scenarios.systems.reference.terms import (
+    CAPABILITIES,
+    CLAIMS,
+    LAB,
+    RESERVATIONS,
+    pace_of,
+    policy_of,
+    replace_settings,
+)
 
 if TYPE_CHECKING:
     from scenarios.systems.reference.simulated import ReferenceSimulation
@@ -38,6 +46,7 @@ class Reference:
     workers: int = 2
     needs: frozenset[ServiceName] = frozenset({"mysql", "redis", "rabbitmq"})
     claims: frozenset[Guarantee] = CLAIMS
+    capabilities: frozenset[str] = CAPABILITIES
 
     @property
     def reservations(self) -> Mapping[str, frozenset[Guarantee]]:

@@ -59,6 +59,8 @@ CLAIMS = frozenset(
 )
 """Not claimed: retry_schedule (an outage of the broker delays retries beyond any stated tolerance), and features that do not exist yet."""
 
+CAPABILITIES = frozenset({"submit", "status", "cancel", "deadline", "redrive"})
+
 RESERVATIONS: Mapping[str, frozenset[Guarantee]] = {"redis_failed_over": frozenset({Guarantee.SINGLE_HOLDER})}
 """After a failover Redis may have lost a lock, which then has two holders (reference_impl.fast.lock); the fence protects the data."""
 
