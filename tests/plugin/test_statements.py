@@ -70,7 +70,7 @@ def test_every_other_duration_is_taken_as_it_is(value: float) -> None:
         ({"policy": {"delays_s": [[1, 1e9]]}}, r"policy.delays_s = .*: 1,000,000 seconds are the most"),
         ({"policy": {"budget_s": -1}}, "a policy: the policy's budget_s is -1"),
         ({"policy": {"attempts_max": 0}}, "policy.attempts_max = 0: it is a number from 1 to 10,000"),
-        ({"policy": {"attempts_max": "three"}}, "a policy: the policy is none: Expected `int"),
+        ({"policy": {"attempts_max": "three"}}, "a policy: invalid policy: Expected `int"),
         ({"pace": {"quiet_s": None}}, "pace.quiet_s = None"),
         ({"name": ""}, "the name ''"),
         ({"name": "a/b"}, "the name 'a/b'"),
