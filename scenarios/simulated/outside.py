@@ -42,4 +42,4 @@ class OutsideConnection:
                 subject=request.task or request.subject or request.resource or "",
             )
         except LineCut as cut:
-            raise ConnectionError("the outside resource hung up") from cut
+            raise ConnectionError("the outside resource closed the connection") from cut

@@ -1,6 +1,6 @@
 """A result that a client reads with state SUCCEEDED is that of an attempt that ended ok (rule 25). The witness is the task.
 
-`attempt.ok` and `status` may carry `result`, a digest. Where a success was recorded without one, nothing is known of its result.
+`attempt.ok` and `status` may carry `result`, a digest. If a success was recorded without one, its result is unknown and not judged.
 """
 
 import json
@@ -33,7 +33,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def _returned(timeline: TaskTimeline) -> list[str] | None:
-    """What its successful attempts returned; None where one of them does not say."""
+    """The results of its successful attempts; None if one of them is unknown."""
     results = [one.result for one in timeline.attempts if one.outcome == "ok"]
     if None in results or (timeline.succeeded and not results):
         return None
@@ -41,5 +41,5 @@ def _returned(timeline: TaskTimeline) -> list[str] | None:
 
 
 def _text(result: object) -> str:
-    """As text: 1 and "1" are one digest, whichever way it was written down."""
+    """As text, because 1 and "1" are the same digest."""
     return result if isinstance(result, str) else json.dumps(result)
