@@ -63,6 +63,16 @@ RESERVATIONS: Mapping[str, frozenset[Guarantee]] = {"redis_failed_over": frozens
 """After a failover Redis may have lost a lock, which then has two holders (reference_impl.fast.lock); the fence protects the data."""
 
 
+REST_ON: Mapping[str, frozenset[Guarantee]] = {
+    "fence": frozenset({Guarantee.FENCED_WRITES}),
+    "lock": frozenset({Guarantee.SINGLE_HOLDER}),
+}
+"""The promises that rest on one safety net alone, by net; every other promise is kept without it, too."""
+
+NEVER_S = 3600.0
+"""Longer than any run: undelivered tasks are never enqueued again."""
+
+
 def policy_of(settings: Settings) -> Policy:
     """The limits that follow from the settings."""
     retry = settings.retry_policy
