@@ -10,6 +10,7 @@ from scenarios.contract.system import Audited as Audited
 from scenarios.contract.system import Bounded as Bounded
 from scenarios.contract.system import Cancel as Cancel
 from scenarios.contract.system import Client as Client
+from scenarios.contract.system import Dumping as Dumping
 from scenarios.contract.system import Embeddable as Embeddable
 from scenarios.contract.system import Handlers as Handlers
 from scenarios.contract.system import Operation as Operation
@@ -21,6 +22,7 @@ from scenarios.contract.system import ReadStatus as ReadStatus
 from scenarios.contract.system import Reserving as Reserving
 from scenarios.contract.system import Submit as Submit
 from scenarios.contract.system import System as System
+from scenarios.contract.system import Versioned as Versioned
 from scenarios.judging.guarantees import Guarantee as Guarantee
 from scenarios.record.history import Event as Event
 from scenarios.simulated.system import Simulable as Simulable

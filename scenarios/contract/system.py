@@ -128,6 +128,21 @@ class Audited(Protocol):
 
 
 @runtime_checkable
+class Dumping(Protocol):
+    """Power: the system can say where its tasks are. Asked at the end of a run in which tasks have not ended, before processes stop."""
+
+    def dump(self, services: Services) -> Mapping[str, str]:
+        """By the lab's name of a task that has not ended, the place where it is: a queue, a table, a registry."""
+
+
+@runtime_checkable
+class Versioned(Protocol):
+    """Power: the system states the versions of its parts, for run.json and the report."""
+
+    versions: Mapping[str, str]
+
+
+@runtime_checkable
 class Bounded(Protocol):
     """Power: the system states its limits."""
 

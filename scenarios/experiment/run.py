@@ -1,6 +1,6 @@
 """One experiment, from the first process to the last event; on real services and in the simulator alike."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from scenarios.contract.system import Account, Submit
@@ -52,7 +52,10 @@ class Timing:
 
 
 class Experiment:
-    """A run while it goes on. `problems`: what went wrong with the lab's own work; each makes the run unknown."""
+    """A run while it goes on. `problems`: what went wrong with the lab's own work; each makes the run unknown.
+
+    `open_tasks`: after the drain, the tasks that have not ended, with their ids; `places`: where the system says that they are.
+    """
 
     def __init__(self, stage: Stage, outside: Outside, strikes: Sequence[Strike], timing: Timing) -> None:
         self.stage = stage
@@ -64,6 +67,8 @@ class Experiment:
         self.supervisor = Supervisor(stage, self._is_struck, restarts_max=timing.restarts_max)
         self.problems: list[str] = []
         self.work: WorkFigures | None = None
+        self.open_tasks: Mapping[str, str | None] = {}
+        self.places: Mapping[str, str] = {}
         self._keeps_account = False
 
     def run(self, driver: Driver) -> None:
@@ -99,6 +104,7 @@ class Experiment:
             self.stage.begin("account")
             self.reader.read_last(READ_LAST_S)
             self.work = self._work_done(drained)
+            self._note_open(drained)
             self._write_final(drained)
         except BaseException:  # also an interrupt
             self._abort()
@@ -235,6 +241,15 @@ class Experiment:
             acknowledged=len(acknowledged),
             ended=len(acknowledged & ended_in(drained.account)),
         )
+
+    def _note_open(self, drained: Drained) -> None:
+        """The tasks that have not ended, with their ids: those surely refused only if the system lists them as pending."""
+        ended, pending = ended_in(drained.account), set(drained.account.pending or ())
+        ids = self.submissions.ids
+        open_tasks = (task for task, kind in self.submissions.outcomes.items() if kind != "fail" or task in pending)
+        self.open_tasks = {task: ids.get(task) for task in open_tasks if task not in ended}
+        if self.open_tasks:
+            self.places = self.stage.places()
 
     def _write_final(self, drained: Drained) -> None:
         account = drained.account if self._keeps_account else Account()

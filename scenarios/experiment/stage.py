@@ -163,6 +163,13 @@ class Stage(Protocol):
             RunFailed: the plug-in failed.
         """
 
+    def places(self) -> Mapping[str, str]:
+        """By task, where the system says that it is; empty where it does not say.
+
+        Raises:
+            RunFailed: the plug-in failed.
+        """
+
     def trail(self) -> Sequence[Event]:
         """The system's own audit trail, on the clock of the run; empty where it keeps none."""
 

@@ -82,9 +82,9 @@ def violated_assumptions_of_run(facts: RunFacts, history: History, sizes: Mappin
     return violated
 
 
-def told_by_the_wrong_source(foreign_words: Mapping[str, Collection[str]]) -> Iterator[str]:
+def events_of_the_wrong_source(foreign_events: Mapping[str, Collection[str]]) -> Iterator[str]:
     """Processes of the system that report what only clients, the outside resource or the lab can know."""
-    for file, names in sorted(foreign_words.items()):
+    for file, names in sorted(foreign_events.items()):
         shown = ", ".join(sorted(names)[:SHOWN])
         yield f"{file} was written by a process of the system, and tells of what it cannot know: {shown}"
 

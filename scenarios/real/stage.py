@@ -20,6 +20,7 @@ from scenarios.contract.system import (
     Accountable,
     Audited,
     Client,
+    Dumping,
     Handlers,
     Operation,
     Outcome,
@@ -237,6 +238,15 @@ class RealStage:
         with plugin_call(self.system.name, "account()"):
             account = self.system.account(self.services)
         return answered(self.system.name, "account()", account, Account)
+
+    def places(self) -> Mapping[str, str]:
+        """By the plug-in, if it can."""
+        if not isinstance(self.system, Dumping):
+            return {}
+        with plugin_call(self.system.name, "dump()"):
+            places = self.system.dump(self.services)
+        answer = answered(self.system.name, "dump()", places, Mapping)  # type: ignore[type-abstract]
+        return {str(task): str(place) for task, place in answer.items()}
 
     def trail(self) -> Sequence[Event]:
         """By the plug-in, if it can; moved from the wall clock of this machine onto the clock of the run."""

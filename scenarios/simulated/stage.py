@@ -187,6 +187,10 @@ class SimulatedStage:
             self._account = self._simulation.account(self._engine)
         return self._account
 
+    def places(self) -> Mapping[str, str]:
+        """Nowhere: the journey of a simulated world says all."""
+        return {}
+
     def trail(self) -> Sequence[Event]:
         """By the simulation."""
         return self._simulation.trail(self._engine, EPOCH_NS)

@@ -74,7 +74,7 @@ class Simulation(Protocol):
         """What the API, given what its `enter` returned for a server, does with a request. Never raises for what the system did."""
 
     def account(self, engine: Engine) -> Account:
-        """Every task by its present state."""
+        """Every task by its current state."""
 
     def trail(self, engine: Engine, epoch_ns: int) -> Sequence[Event]:
         """Its audit trail, as in scenarios.contract.system.Audited. `epoch_ns`: the time on the database's clock when the world began."""

@@ -102,7 +102,7 @@ def _planned(text: str, rest: str) -> Token:
 
 
 def _problem_of(plan: WorldPlan) -> str:
-    """What no world can be made of, or only a world without end; nothing ("") where it can."""
+    """What no world can be made of, or only a world without end; "" where it can."""
     counts = {"tasks": len(plan.tasks), "strikes": len(plan.strikes), "failpoints": len(plan.call_faults)}
     for name, count in counts.items():
         if count > PARTS_MAX:

@@ -5,14 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from msgspec import structs
 from sqlalchemy import Connection, Engine, event, text
 
 from chaos.environment import MysqlAddress
 from reference_impl.adapters.mysql import mysql_engine
 from reference_impl.errors import DatabaseUnavailable
-from reference_impl.rows import schema, transactions
+from reference_impl.rows import schema, store, transactions
 from reference_impl.rows.transactions import transact
 from tests.services.mysql.mysql_world import SHORT_S, fences, put_fence
+from tests.unit.reference.reference_world import SETTINGS, World
 
 pytestmark = pytest.mark.services
 
@@ -94,3 +96,21 @@ def test_a_lock_that_is_never_let_go_is_unavailable_by_the_server_s_word(
     impatient.dispose()
     assert waiting == 0
     assert fences(engine) == {"held": 0}
+
+
+def test_a_locked_task_does_not_delay_the_rescue_of_others(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R14: a worker that is paused in the middle of a transaction keeps its row lock, and all that it held has run out of its lease."""
+    monkeypatch.setattr(transactions, "TRIES_MAX", 1)
+    world = World(None, settings=structs.replace(SETTINGS, lease_s=0.001))
+    world.engine.dispose()
+    world.engine = engine
+    locked, free = (world.claim(world.submit()).task for _ in range(2))
+    with engine.connect() as paused:
+        store.find_locked(paused, locked.id)
+
+        world.sweep()
+        during = [world.find(task).status for task in (locked, free)]
+    world.sweep()
+
+    assert during == ["RUNNING", "RETRYING"]
+    assert world.find(locked).status == "RETRYING"
