@@ -21,10 +21,15 @@ class _Entry:
 
 
 class CacheServer(Service):
-    """Keys with expiry; every write reaches the replica `lag_ns` later. `epoch_ns`: its wall clock at the start of the world."""
+    """Keys with expiry; every write reaches the replica `lag_ns` later. `epoch_ns`: its wall clock at the start of the world.
+
+    If `answers_fast_state` is False, progress and counters fail. If `excludes` is False, every request gets the lock, with a new fence.
+    """
 
     def __init__(self, scheduler: Scheduler, *, epoch_ns: int, lag_ns: Callable[[], int]) -> None:
         super().__init__("redis")
+        self.answers_fast_state = True
+        self.excludes = True
         self._scheduler = scheduler
         self._epoch_ns = epoch_ns
         self._lag_ns = lag_ns
@@ -110,11 +115,11 @@ class SimulatedCache:
     def write_progress(self, task_id: str, fields: Mapping[str, str | int], *, expiry_s: float) -> None:
         """Replace the progress of a task."""
         kept = {name: str(value) for name, value in fields.items()}
-        self._ask("write progress", lambda: self._server.put(f"progress:{task_id}", kept, _ms(expiry_s)))
+        self._ask_fast("write progress", lambda: self._server.put(f"progress:{task_id}", kept, _ms(expiry_s)))
 
     def read_progress(self, task_id: str) -> Mapping[str, str] | None:
         """The progress of a task, or None."""
-        fields = self._ask("read progress", lambda: self._server.get(f"progress:{task_id}"))
+        fields = self._ask_fast("read progress", lambda: self._server.get(f"progress:{task_id}"))
         return fields if isinstance(fields, dict) else None
 
     def acquire_lock(self, name: str, owner: str, *, ttl_s: float, fence_above: int) -> int | None:
@@ -122,7 +127,7 @@ class SimulatedCache:
         server = self._server
 
         def act() -> int | None:
-            if server.get(f"lock:{name}") is not None:
+            if server.excludes and server.get(f"lock:{name}") is not None:
                 return None
             last = server.get(f"fence:{name}")
             fence = max(last if isinstance(last, int) else 0, fence_above) + 1
@@ -137,7 +142,7 @@ class SimulatedCache:
         server = self._server
 
         def act() -> bool:
-            if server.get(f"lock:{name}") != owner:
+            if server.excludes and server.get(f"lock:{name}") != owner:
                 return False
             server.put(f"lock:{name}", owner, _ms(ttl_s))
             return True
@@ -174,11 +179,17 @@ class SimulatedCache:
             server.put(key, seen + 1, left_ms)
             return None
 
-        return self._ask("count", act)
+        return self._ask_fast("count", act)
 
     def ping(self) -> None:
         """Answer."""
         self._ask("ping", lambda: None)
+
+    def _ask_fast(self, what: str, act: Callable[[], T]) -> T:
+        if not self._server.answers_fast_state:
+            self._ask(what, lambda: None)
+            raise self._errors.cache_unavailable("it answers nothing but locks")
+        return self._ask(what, act)
 
     def _ask(self, what: str, act: Callable[[], T]) -> T:
         try:

@@ -109,8 +109,8 @@ OutcomeKind = Literal["ok", "fail", "info"]
 class Outcome:
     """How an operation ended: `ok`, `fail` (it surely did not happen) or `info` (it may have happened).
 
-    Use `info` unless one of the first two is certain: with timeouts mapped to `fail`, the lab cannot find lost or phantom tasks. `result`: of a status,
-    the "result" that the handler returned.
+    Use `info` unless one of the first two is certain: with timeouts mapped to `fail`, the lab cannot find lost or phantom tasks.
+    `result`: of a status, the "result" that the handler returned.
     """
 
     kind: OutcomeKind

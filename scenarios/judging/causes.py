@@ -239,6 +239,33 @@ def _is_dead_by(history: History, timeline: TaskTimeline, instant: int) -> bool:
     return any(dead_ns <= instant for dead_ns in deaths_ns)
 
 
+def _was_replaced(timeline: TaskTimeline, attempt: AttemptRecord) -> bool:
+    assert attempt.ended_ns is not None
+    return any(attempt.started_ns < other.started_ns <= attempt.ended_ns for other in timeline.attempts)
+
+
+def decides_nothing(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
+    """Whether the task may have gone on without what this attempt came to.
+
+    Another had already replaced it; or its worker lost its lease, died, stood still or was cut off before the next attempt began, or
+    before the task was buried.
+    """
+    if _was_replaced(timeline, attempt) or reports_too_late(history, timeline, attempt, policy):
+        return True
+    assert attempt.ended_ns is not None
+    ended_ns = attempt.ended_ns
+    following = next((other for other in timeline.attempts if other.started_ns > ended_ns), None)
+    if following is None:
+        return False
+    if lease_expired(history, attempt, following):
+        return True
+    next_ns = following.started_ns
+    return first_crash_ns(history, attempt.actor, ended_ns, next_ns) is not None or any(
+        span.overlaps(ended_ns, next_ns) and (span.target == attempt.actor or cuts_worker_off(span))
+        for span in history.faults
+    )
+
+
 def is_done(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
     """Whether it is listed as done or succeeded; in a history without ends of attempts, whether it has an accepted effect."""
     if timeline.task in history.lists.done or (not history.records_ends and timeline.effects):

@@ -61,10 +61,12 @@ class SimulatedStage:
         call_faults: CallFaults,
         coverage: Coverage,
         api_numbers: Mapping[str, int],
+        *,
+        checks_fences: bool = True,
     ) -> None:
         self.world = world
         self.events = EventList(world.scheduler)
-        self.outside = Outside(self.events, self.now_ns, self.signal)
+        self.outside = Outside(self.events, self.now_ns, self.signal, checks_fences=checks_fences)
         self.phases_ns: dict[str, int] = {}
         self.calls: dict[str, int] = {}
         self._simulation = simulation

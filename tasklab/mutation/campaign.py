@@ -14,6 +14,8 @@ import msgspec
 
 import reference_impl
 from scenarios.errors import RunFailed, WrongUsage, nearest
+from scenarios.simulated.system import NETS
+from scenarios.simulated.worlds.series import name_without
 from tasklab.mutation.changes import Change, changes_of
 from tasklab.mutation.trial import TrialJob, TrialResult
 
@@ -39,8 +41,8 @@ DELIVERY_PATH = (
     "task.py",
 )
 """The files from a submission to a final state, below the package of the reference."""
-WORLDS = ("swarm",)
-"""The series of worlds of each seed."""
+WORLDS = ("swarm", *(name_without("swarm", net) for net in NETS))
+"""The series of worlds of each seed: the swarm with all safety nets, and with each of them off, so that none hides a change."""
 PATIENCE = 30.0
 """Real seconds for each second of processor time, on a busy machine; then a mutant is held to stand still."""
 

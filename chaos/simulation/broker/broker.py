@@ -53,7 +53,8 @@ class BrokerServer(Service):
     """The broker and its state; each method takes effect at once.
 
     A kill may lose unconfirmed messages, acknowledgements that arrived less than `WRITE_NS` before it, and young queues. The caller
-    of `kill_losing` chooses what is lost; young queues are lost only if `forgets_queues` is set.
+    of `kill_losing` chooses what is lost; young queues are lost only if `forgets_queues` is set. If `redelivers` is False, a message
+    that returns unacknowledged is dropped, unlike in a real broker: then only other layers of the system can recover its task.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -61,6 +62,7 @@ class BrokerServer(Service):
         self._scheduler = scheduler
         self.queues: dict[str, Queue] = {}
         self.forgets_queues = True
+        self.redelivers = True
         self._unwritten: list[tuple[Queue, Stored]] = []
         self._publishing: Waiters = []
 
@@ -199,6 +201,8 @@ class BrokerServer(Service):
             subscription.deliver(subscription.last_tag, stored.body, stored.returns > 0)
 
     def _return(self, queue: Queue, stored: Stored) -> None:
+        if not self.redelivers:
+            return
         stored.returns += 1
         if queue.delivery_limit is not None and stored.returns > queue.delivery_limit:
             self._dead_letter(queue, stored)

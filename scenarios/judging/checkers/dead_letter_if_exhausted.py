@@ -8,7 +8,7 @@ already replaced it, or if its worker may have been unable to report it: its lea
 was cut off before the next attempt.
 """
 
-from scenarios.judging.causes import cuts_worker_off, first_crash_ns, is_done, lease_expired, reports_too_late
+from scenarios.judging.causes import decides_nothing, is_done
 from scenarios.judging.checkers.poison_bounded import attempts_seen, round_of
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
@@ -68,7 +68,7 @@ def _both(history: History, timeline: TaskTimeline, policy: Policy) -> list[Viol
     lists = history.lists
     last_round = len(timeline.redrives_ns)
     successes = [attempt for attempt in timeline.attempts if attempt.outcome == "ok"]
-    deciding = [attempt for attempt in successes if not _decides_nothing(history, timeline, attempt, policy)]
+    deciding = [attempt for attempt in successes if not decides_nothing(history, timeline, attempt, policy)]
     rounds_ok = {attempt.round for attempt in deciding}
     if timeline.succeeded and not successes:
         rounds_ok = {last_round}
@@ -136,7 +136,7 @@ def _missing(
         assert failure.ended_ns is not None
         if failure.ended_ns > succeeded_ns.get(failure.round, failure.ended_ns):
             continue  # it had succeeded before: a failure of a repeat needs no dead letter
-        if done and _decides_nothing(history, timeline, failure, policy):
+        if done and decides_nothing(history, timeline, failure, policy):
             continue
         count = by_round[failure.round] = by_round.get(failure.round, 0) + 1
         is_last = failure.error == "permanent" or (policy.attempts_max is not None and count == policy.attempts_max)
@@ -150,30 +150,3 @@ def _has_ended_dead(timeline: TaskTimeline, failure: AttemptRecord) -> bool:
     if any(round_of(timeline, dead.t_ns) == failure.round for dead in timeline.deads):
         return True
     return any(row.to == "FAILED" and round_of(timeline, row.t_ns) == failure.round for row in timeline.states)
-
-
-def _was_replaced(timeline: TaskTimeline, attempt: AttemptRecord) -> bool:
-    assert attempt.ended_ns is not None
-    return any(attempt.started_ns < other.started_ns <= attempt.ended_ns for other in timeline.attempts)
-
-
-def _decides_nothing(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
-    """Whether the task may have continued without the outcome of this attempt.
-
-    Another attempt had already replaced it; or, before the next attempt or the death of the task, its lease expired or its worker
-    crashed, was paused or was cut off.
-    """
-    if _was_replaced(timeline, attempt) or reports_too_late(history, timeline, attempt, policy):
-        return True
-    assert attempt.ended_ns is not None
-    ended_ns = attempt.ended_ns
-    following = next((other for other in timeline.attempts if other.started_ns > ended_ns), None)
-    if following is None:
-        return False
-    if lease_expired(history, attempt, following):
-        return True
-    next_ns = following.started_ns
-    return first_crash_ns(history, attempt.actor, ended_ns, next_ns) is not None or any(
-        span.overlaps(ended_ns, next_ns) and (span.target == attempt.actor or cuts_worker_off(span))
-        for span in history.faults
-    )
