@@ -11,7 +11,7 @@ import time
 from pamqp import body, commands, frame, header
 
 from chaos.network.relay import Relay
-from chaos.ports import LOOPBACK, PortLease
+from chaos.ports import LOOPBACK, PortAllocator
 
 BODY_BYTES = 300
 PUBLISHES = 2_000
@@ -61,11 +61,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3.0)
     seconds = parser.parse_args().seconds
-    ports = PortLease()
-    upstream = (LOOPBACK, ports.claim())
+    ports = PortAllocator()
+    upstream = (LOOPBACK, ports.allocate())
     listener = socket.create_server(upstream)
     relay = Relay()
-    link = relay.open_link("benchmark", upstream, port=ports.claim(), side_port=ports.claim())
+    link = relay.open_link("benchmark", upstream, port=ports.allocate(), health_port=ports.allocate())
     print(f"| way | publishes/s of {BODY_BYTES} bytes | frames/s | MB/s |\n| --- | ---: | ---: | ---: |")
     for name, address in (("direct", upstream), ("relay", link.address)):
         publishes, size = measure(seconds, address, listener)

@@ -1,1 +1,1 @@
-"""Worlds for a system under test, and what can go wrong in them. Knows no system and no scenario."""
+"""Environments for a system under test, and the faults in them. Knows no system and no scenario."""

@@ -20,9 +20,9 @@ TOXIPROXY = (
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A server program the lab may start, under the names by which distributions know it.
+    """A server program that the lab may start; `names`: its names in different distributions.
 
-    `service`: for which service it is needed; None: for faults on the network. `version`: the argument that makes it print
+    `service`: the service that needs it; None: faults on the network need it. `version`: the argument that makes it print
     its version and end, or None where there is no cheap one.
     """
 
@@ -45,8 +45,8 @@ PROGRAMS: tuple[Program, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One program as this machine has it; `path` None: it is missing."""
+class ProgramStatus:
+    """Where a program is on this machine; `path` None: it is missing."""
 
     program: Program
     path: Path | None
@@ -83,17 +83,17 @@ def require(service: str, name: str) -> Path:
 
 
 def missing(name: str) -> str:
-    """That the program is not on this machine, and how to get it, in one sentence."""
+    """One sentence: the program is not on this machine, and how to get it."""
     program = next(program for program in PROGRAMS if program.name == name)
     return f"no {' or '.join(program.names)} on this machine; to get it: {program.remedy}"
 
 
-def inventory() -> list[Found]:
+def inventory() -> list[ProgramStatus]:
     """Every program, found or not, with its version: what `tasklab doctor` shows."""
     found = []
     for program in PROGRAMS:
         path = find(program.name)
-        found.append(Found(program, path, _version(program, path) if path else ""))
+        found.append(ProgramStatus(program, path, _version(program, path) if path else ""))
     return found
 
 
@@ -103,9 +103,9 @@ def is_mariadb(server: Path) -> bool:
 
 
 def rabbitmq_home(server: Path) -> Path | None:
-    """The directory with RabbitMQ's own `sbin` and `plugins`, or None where it is laid out in an unknown way.
+    """The directory with RabbitMQ's own `sbin` and `plugins`, or None if the layout is unknown.
 
-    Distributions put a wrapper on PATH that insists on a user of its own; the server is behind it.
+    Distributions put a wrapper on PATH that runs only as its own user; the real server is elsewhere.
     """
     real = server.resolve()
     candidates = [real.parent.parent, *sorted(real.parent.parent.glob("lib/rabbitmq_server-*"), reverse=True)]

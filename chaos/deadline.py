@@ -1,4 +1,4 @@
-"""Waiting with an end: one deadline for a whole procedure, and asking again and again until nothing is missing."""
+"""Bounded waiting: one deadline for a whole procedure, and polling until nothing is missing."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A point on the monotonic clock, `timeout_s` seconds after it was set; handed down, so that all parts share it."""
+    """A point on the monotonic clock, `timeout_s` seconds after it was set; passed on, so that all steps share it."""
 
     at_s: float
     timeout_s: float
@@ -29,9 +29,9 @@ class Deadline:
 
 
 def wait(missing: Callable[[], str], deadline: Deadline, *, every_s: float = POLL_S) -> str:
-    """Ask `missing` until it answers nothing ("") or the time is over; its last answer, for the message of the caller.
+    """Poll `missing` until it returns "" or the time is over; returns its last answer, for the caller's message.
 
-    Asks at least once. An exception of `missing` ends the wait at once.
+    Polls at least once. An exception of `missing` ends the wait.
     """
     while True:
         answer = missing()

@@ -1,6 +1,6 @@
 """An environment: services with addresses, processes, and faults. The Protocols; the environments are in chaos/environments/."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -14,10 +14,11 @@ from chaos.services.addresses import RabbitmqAddress as RabbitmqAddress
 from chaos.services.addresses import RedisAddress as RedisAddress
 from chaos.services.addresses import ServiceName as ServiceName
 from chaos.services.addresses import Services as Services
+from chaos.services.contents import ServiceItem
 
 
 class AnyEnvironment(Protocol):
-    """What every environment has, real or simulated. Used as a context manager; leaving it removes everything that it made."""
+    """What every environment has, real or simulated. A context manager; on exit it removes everything that it created."""
 
     name: str
     offers: frozenset[ServiceName]
@@ -36,7 +37,7 @@ class AnyEnvironment(Protocol):
         """Version of each service, as the service reports it."""
 
     def can(self, fault: Fault) -> str:
-        """Why this environment cannot do the fault, in one sentence; nothing ("") if it can. May be asked before it is entered."""
+        """Why this environment cannot do the fault, in one sentence; "" if it can. May be asked before it is entered."""
 
 
 class Environment(AnyEnvironment, Protocol):
@@ -59,10 +60,10 @@ class Environment(AnyEnvironment, Protocol):
         """
 
     def restart_process(self, process: Process) -> None:
-        """Start it again from its spec after it ended; the log is appended to."""
+        """Start it again from its spec after it ended; appends to the log."""
 
     def stop_process(self, process: Process, *, timeout_s: float) -> int | None:
-        """Its stop signal, then after `timeout_s` SIGKILL to it and all its descendants; its exit code."""
+        """Send its stop signal, and after `timeout_s` SIGKILL to it and all its descendants; returns its exit code."""
 
     def injection(self, fault: Fault, services: Services, processes: Mapping[str, Process]) -> Injection:
         """The fault, ready to begin, against the run that has these services and processes.
@@ -71,9 +72,12 @@ class Environment(AnyEnvironment, Protocol):
             ChaosError: this environment cannot do the fault, see `can`; or there is no such process, or no such link.
         """
 
+    def contents(self, services: Services) -> Iterator[ServiceItem]:
+        """What every service holds for the run: messages, keys, rows. For the end of a run, when its processes have stopped."""
+
     def check_health(self, timeout_s: float) -> None:
         """A full round trip through every service.
 
         Raises:
-            ServiceUnavailable: one does not answer.
+            ServiceUnavailable: a service does not answer.
         """

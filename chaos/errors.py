@@ -1,10 +1,10 @@
-"""The lab's own failures: each makes the run `unknown`, none is ever a verdict.
+"""Failures of the lab: each makes the run `unknown`; none is a verdict.
 
 ChaosError
 ├── ServiceUnavailable    a service binary is missing, a service did not start, or died at start
 ├── ProcessFailed         a process of the system under test ended when it should run
-├── WardenLost            the lab's own warden process ended, and with it all that it held
-├── FaultDidNotBite       the fault was asked for, and nothing shows that it took effect
+├── WardenLost            the lab's warden process ended, and with it every process that it had started
+├── FaultDidNotBite       the fault was requested, and nothing shows that it took effect
 └── FaultDidNotHeal       the fault was lifted, and its target is still not healthy
 """
 
@@ -16,10 +16,10 @@ class ChaosError(Exception):
 
 
 class ServiceUnavailable(ChaosError):
-    """A service is missing or did not come up; carries its last log lines."""
+    """A service is missing or did not start; carries its last log lines."""
 
     def __init__(self, service: str, why: str, log_tail: str = "") -> None:
-        super().__init__(f"{service}: {why}" + (f"\nits last words:\n{log_tail}" if log_tail else ""))
+        super().__init__(f"{service}: {why}" + (f"\nits last log lines:\n{log_tail}" if log_tail else ""))
         self.service = service
         self.log_tail = log_tail
 
@@ -29,17 +29,19 @@ class ProcessFailed(ChaosError):
 
     def __init__(self, process: str, why: str, log: Path | None = None, log_tail: str = "") -> None:
         where = f" (log: {log})" if log else ""
-        super().__init__(f"process {process}: {why}{where}" + (f"\nits last words:\n{log_tail}" if log_tail else ""))
+        super().__init__(
+            f"process {process}: {why}{where}" + (f"\nits last log lines:\n{log_tail}" if log_tail else "")
+        )
         self.process = process
         self.log_tail = log_tail
 
 
 class WardenLost(ChaosError):
-    """The process that holds all services and systems under test is gone; nothing of the lab runs any more."""
+    """The parent of all services and processes under test has ended, and they ended with it."""
 
     def __init__(self) -> None:
         super().__init__(
-            "the lab's warden process ended, and with it every service and process of this lab: was it killed?"
+            "the lab's warden process ended, and every service and process of this lab with it; was it killed?"
         )
 
 

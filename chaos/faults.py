@@ -1,4 +1,4 @@
-"""The vocabulary of faults: frozen data, each with its traits. How a fault is done is in an injector of the same name, one a world."""
+"""The faults: frozen data, each with its traits. An injector of the same name does it: one for real and one for simulated worlds."""
 
 import re
 from collections.abc import Mapping
@@ -6,21 +6,21 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 REACHED = "the one reached"
-"""As a process name: the process that tripped the trigger, known only when it happens."""
+"""As a process name: the process that set off the trigger, known only when it happens."""
 
 Excuse = Literal["crash", "pause", "disturbance"]
-"""Which repeats a fault explains: those of attempts whose process it killed (`crash`) or stopped (`pause`); or those of any attempt, since
-it disturbed broker, network or database (`disturbance`)."""
+"""Which repeats a fault explains: of attempts whose process it killed (`crash`) or stopped (`pause`), or of any attempt, because it
+disturbed broker, network or database (`disturbance`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A fault and its traits; the fields of a subclass say where it strikes.
 
-    `name` is its name in histories (`fault.begin` and the rest), tokens, and `tasklab list faults`. `waits_for_traffic`: it is armed
-    first, and bites when the traffic that it waits for comes. `ends_process`: its target is dead from the bite until it is lifted.
-    `is_final`: the target never comes back, so the fault heals as soon as it has bitten, and others of its role must be there.
-    `needs_link`: the lab has to stand between its process and the services. `loses_ack`: the messages in its evidence are those whose
+    `name`: its name in histories (events `fault.*`), tokens, and `tasklab list faults`. `waits_for_traffic`: it is armed first, and
+    bites when the traffic that it waits for comes. `ends_process`: its target is dead from the bite until the fault is lifted.
+    `is_final`: the target never comes back; the fault heals as soon as it has bitten, and others of its role must exist.
+    `needs_link`: its process must be linked to the services through a proxy. `loses_ack`: its evidence holds the messages whose
     acknowledgement was lost. `excuses`: which repeats it explains; `fault.begin` carries it to the judges.
     """
 
@@ -38,7 +38,7 @@ class Fault:
         return injector_name(type(self))
 
     def flaw(self) -> str:
-        """Why no world can do it: a value that makes no sense or would not be seen; nothing (""): it is sound."""
+        """Why no world can do it, such as a value without a visible effect; "" if it is valid."""
         return ""
 
     @property
@@ -48,16 +48,16 @@ class Fault:
 
     @property
     def struck_service(self) -> str | None:
-        """The service that it strikes, or the way to it; None: it strikes none."""
+        """The service that it strikes, or whose connections it strikes; None: no service."""
         return getattr(self, "service", None)
 
     def aimed_at(self, process: str) -> Self:
         """The same fault, aimed at this process."""
         assert self.struck_process is not None, f"{self.name} is aimed at no process"
-        return replace(self, process=process)  # type: ignore[call-arg]  # it has the field: see above
+        return replace(self, process=process)  # type: ignore[call-arg]  # it has the field, see the assertion
 
     def fields(self) -> dict[str, Any]:
-        """Its fields by name, as plain data: what a token carries beside the name."""
+        """Its fields by name, as plain data; a token carries them beside the fault's name."""
         return asdict(self)
 
 
@@ -89,7 +89,7 @@ class LoseProcess(Fault):
 
 @dataclass(frozen=True, slots=True)
 class PauseProcess(Fault):
-    """SIGSTOP of one process of the system under test; heals by SIGCONT. The process does not know that it was away."""
+    """SIGSTOP of one process of the system under test; heals by SIGCONT. The process cannot notice the pause."""
 
     name = "process_paused"
     excuses = "pause"
@@ -122,7 +122,7 @@ class FailOverRedis(Fault):
 class SwallowAck(Fault):
     """The `nth` basic.ack that `process` sends to RabbitMQ never arrives; then its connection is cut. Heals by itself.
 
-    Counted from when the fault begins, over all connections of the process; an ack of many deliveries is one ack.
+    Counted from the start of the fault, over all connections of the process; an ack of many deliveries counts once.
     """
 
     name = "ack_swallowed"
@@ -135,19 +135,19 @@ class SwallowAck(Fault):
 
     @property
     def struck_service(self) -> str:
-        """The way to RabbitMQ."""
+        """RabbitMQ: the fault strikes the connection to it."""
         return "rabbitmq"
 
     def flaw(self) -> str:
-        """A count that is never reached."""
+        """A count below 1, which is never reached."""
         return _flaw_of_count(self.name, self.nth)
 
 
 @dataclass(frozen=True, slots=True)
 class WithholdConfirm(Fault):
-    """From the `nth` basic.publish of `process` on (which still arrives) nothing passes between it and RabbitMQ either way.
+    """The `nth` basic.publish of `process` arrives; after it nothing passes between the process and RabbitMQ in either direction.
 
-    Counted as in SwallowAck. Heals by cutting the frozen connections and letting new ones through; the withheld frames are lost.
+    Counted as in SwallowAck. Heals by cutting the frozen connections and accepting new ones; the withheld frames are lost.
     """
 
     name = "confirm_withheld"
@@ -159,11 +159,11 @@ class WithholdConfirm(Fault):
 
     @property
     def struck_service(self) -> str:
-        """The way to RabbitMQ."""
+        """RabbitMQ: the fault strikes the connection to it."""
         return "rabbitmq"
 
     def flaw(self) -> str:
-        """A count that is never reached."""
+        """A count below 1, which is never reached."""
         return _flaw_of_count(self.name, self.nth)
 
 
@@ -175,13 +175,13 @@ class DegradeNetwork(Fault):
 
     | kind | value | what the process sees |
     | --- | --- | --- |
-    | `delay` | milliseconds, 1 or more | every message takes so much longer, each way |
-    | `slow` | kB/s (1000 bytes), 1 or more | a message of n bytes takes n / value milliseconds longer, each way |
-    | `reset` | milliseconds, 0 or more | an answer does not arrive; so long after the service sent it, its connection is reset |
+    | `delay` | milliseconds, 1 or more | every message takes that much longer, in each direction |
+    | `slow` | kB/s (1000 bytes), 1 or more | a message of n bytes takes n / value milliseconds longer, in each direction |
+    | `reset` | milliseconds, 0 or more | an answer does not arrive; that long after the service sent it, its connection is reset |
     | `blackhole` | none | nothing passes, connections stay open |
     | `refuse` | none | open connections break, new ones are refused |
 
-    Faults that overlap on one link add up, and each is lifted by itself.
+    Faults that overlap on one link add up; each is lifted separately.
     """
 
     KINDS: ClassVar[tuple[str, ...]] = ("delay", "blackhole", "reset", "slow", "refuse")
@@ -195,9 +195,9 @@ class DegradeNetwork(Fault):
     value: float = 0.0  # ms or kB/s, by kind
 
     def flaw(self) -> str:
-        """An unknown kind, or a value that would not be seen."""
+        """An unknown kind, or a value without a visible effect."""
         if self.kind not in self.KINDS:
-            return f"no network fault is called {self.kind!r}; there are {', '.join(self.KINDS)}"
+            return f"no network fault is called {self.kind!r}; the kinds are {', '.join(self.KINDS)}"
         if self.value < 0 or (self.kind in ("delay", "slow") and round(self.value) < 1):
             return f"a network fault of kind {self.kind!r} needs a value of 1 or more, not {self.value:g}"
         return ""

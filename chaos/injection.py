@@ -7,9 +7,8 @@ from typing import Protocol
 @dataclass(frozen=True, slots=True)
 class Message:
     """A message that a fault struck: its body as text, and its identifying properties.
-
-    `properties`: `message_id` and `correlation_id` by these names, each header by its own name. `is_cut`: the body was too long to be
-    kept whole, or is missing because too many were kept.
+    `properties`: `message_id` and `correlation_id` by these names, each header by its own name. `is_cut`: the body is truncated or
+    missing, because it was too long or too many bodies were kept.
     """
 
     body: str
@@ -19,11 +18,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was seen of a bite: in words for people, and the messages that were struck, for matching them to tasks.
+    """What was observed of a bite: a sentence for people, and the struck messages, for matching them to tasks.
 
-    `words` quote no body: it may hold a secret. `interrupted`: messages that were delivered and not settled on a connection that the
-    fault cut; the broker delivers them again. `at_ns`: the instant at which the fault took effect, where the injector knows it
-    better than the caller: on the monotonic clock of this machine, or in a simulated world on its own clock.
+    `words` quotes no body, because a body may hold a secret. `interrupted`: messages that were delivered and not settled on a
+    connection that the fault cut; the broker redelivers them. `at_ns`: the instant at which the fault took effect, if the injector
+    knows it better than the caller: on the machine's monotonic clock, in a simulated world on the world's clock.
     """
 
     words: str
@@ -33,30 +32,30 @@ class Evidence:
 
 
 class Injection(Protocol):
-    """A fault against one target. Every step is proven or raises; blocking calls block the calling thread, or fiber, of that world."""
+    """A fault against one target. Every step is proven or raises. Blocking calls block only the calling thread or fiber."""
 
     target: str
 
     def begin(self) -> None:
-        """Ask for the fault: at once, or (for a fault that waits for traffic) arm it.
+        """Start the fault, or arm it if it waits for traffic.
 
         Raises:
-            FaultDidNotBite: there is nothing to strike now, such as a process that is already dead.
+            FaultDidNotBite: there is no target now: its process is already dead, for example.
         """
 
     def await_bite(self, timeout_s: float) -> Evidence:
-        """Block until the fault is seen to have taken effect. May be called again after it raised.
+        """Block until the fault has visibly taken effect. May be called again after it raised.
 
         Raises:
-            FaultDidNotBite: nothing was seen in time.
+            FaultDidNotBite: it had no visible effect in time.
         """
 
     def end(self) -> None:
         """Lift the fault. Idempotent; safe to call when it never began."""
 
     def await_healed(self, timeout_s: float) -> None:
-        """Block until the target is seen healthy by a round trip of the lab's own.
+        """Block until a round trip of the lab shows that the target is healthy.
 
         Raises:
-            FaultDidNotHeal: it is not, in time.
+            FaultDidNotHeal: no successful round trip in time.
         """

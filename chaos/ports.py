@@ -1,4 +1,4 @@
-"""Loopback ports that two labs on one machine never share, and that no outgoing connection can take while a service is down."""
+"""Loopback ports: never shared by two labs on one machine, and never taken by an outgoing connection while a service is down."""
 
 import random
 import socket
@@ -7,26 +7,27 @@ from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 PORTS = range(10_000, 32_000)
-"""Below the range from which Linux draws the local ports of outgoing connections (32768 and up by default)."""
+"""Below the range of local ports that Linux uses for outgoing connections (32768 and up by default)."""
 TRIES_MAX = 2_000
 _EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
-class PortLease:
-    """The ports of one lab: each is free when claimed, and stays this lab's until it is released or the lab ends.
+class PortAllocator:
+    """The ports of one lab: each is free when allocated, and reserved for this lab until it is released or the lab ends.
 
-    A claim is an abstract Unix socket named after the port: the kernel gives it to one process only, in the same network
+    A reservation is an abstract Unix socket named after the port: the kernel gives it to one process only, in the same network
     namespace as the port itself, and frees it when that process ends. No file, no clean-up, no stale lock.
-
-    Why not the ports that the kernel hands out for port 0: those are in the range of outgoing connections, so that while a
-    service is down one of its own clients can be given its port, and even connect to itself.
+    Ports that the kernel chooses for port 0 do not serve: they are in the range of outgoing connections, so while a
+    service is down one of its clients can get its port, and even connect to itself.
     """
 
     def __init__(self) -> None:
-        self._claims: dict[int, socket.socket] = {}
-        self._random = random.SystemRandom()  # not of the experiment: two labs of one seed must not draw the same ports
+        self._reservations: dict[int, socket.socket] = {}
+        self._random = (
+            random.SystemRandom()
+        )  # not from the experiment's seed: two labs with one seed must not try the same ports
 
-    def claim(self) -> int:
+    def allocate(self) -> int:
         """A free loopback port that no other lab will choose.
 
         Raises:
@@ -35,32 +36,32 @@ class PortLease:
         candidates = _candidates()
         for _ in range(TRIES_MAX):
             port = self._random.choice(candidates)
-            if port not in self._claims and self._try(port):
+            if port not in self._reservations and self._try(port):
                 return port
         raise OSError(f"no free loopback port found in {TRIES_MAX} tries")
 
     def release(self, port: int) -> None:
-        """Give a port back. Idempotent."""
-        claim = self._claims.pop(port, None)
-        if claim is not None:
-            claim.close()
+        """End the reservation of a port. Idempotent."""
+        reservation = self._reservations.pop(port, None)
+        if reservation is not None:
+            reservation.close()
 
     def close(self) -> None:
-        """Give all ports back. Idempotent."""
-        for port in list(self._claims):
+        """Release all ports. Idempotent."""
+        for port in list(self._reservations):
             self.release(port)
 
     def _try(self, port: int) -> bool:
-        claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        reservation = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            claim.bind(f"\0tasklab-port-{port}")
+            reservation.bind(f"\0tasklab-port-{port}")
         except OSError:  # another lab has it
-            claim.close()
+            reservation.close()
             return False
         if not is_free(port):
-            claim.close()
+            reservation.close()
             return False
-        self._claims[port] = claim
+        self._reservations[port] = reservation
         return True
 
 
@@ -69,7 +70,7 @@ def is_free(port: int) -> bool:
     with socket.socket() as trial:
         trial.setsockopt(
             socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-        )  # as servers do: connections that linger are no obstacle
+        )  # as servers do: old connections in TIME_WAIT do not matter
         with suppress(OSError):
             trial.bind((LOOPBACK, port))
             return True
@@ -77,7 +78,7 @@ def is_free(port: int) -> bool:
 
 
 def is_refused(host: str, port: int, timeout_s: float = 1.0) -> bool:
-    """Whether no server listens there: a connection is refused at once, not merely slow."""
+    """Whether no server listens there: a connection is refused, not just slow."""
     try:
         socket.create_connection((host, port), timeout=timeout_s).close()
     except ConnectionRefusedError:
@@ -88,7 +89,7 @@ def is_refused(host: str, port: int, timeout_s: float = 1.0) -> bool:
 
 
 def _candidates() -> range:
-    """`PORTS`, or, where an administrator has moved the range of outgoing connections down to them, what lies above it."""
+    """`PORTS`, or, if the system's range of outgoing connections overlaps them, the widest range outside it."""
     try:
         low, high = map(int, _EPHEMERAL_RANGE.read_text().split())
     except OSError:

@@ -10,8 +10,8 @@ from typing import Protocol, runtime_checkable
 class ProcessSpec:
     """One operating-system process of a system under test.
 
-    `role`: its task in the system (`api`, `relay`, `worker`, `rescuer`, ...; faults are aimed at roles), `also`: other roles
-    that it plays: in a system without an outbox the API is the relay too. `argv[0]` is an absolute path or found on PATH. `env` is
+    `role`: its function in the system (`api`, `relay`, `worker`, `rescuer`, ...; faults are aimed at roles). `also`: its other
+    roles: in a system without an outbox the API is also the relay. `argv[0]` is an absolute path or found on PATH. `env` is
     added to the lab's own environment. `runs_once`: a preparation (a migration) that must exit 0 before the others start.
     `stop_signal` asks it to end gracefully.
     """
@@ -33,7 +33,7 @@ class ProcessSpec:
 
 @runtime_checkable
 class Process(Protocol):
-    """A process of the system under test, from its start on."""
+    """A started process of the system under test."""
 
     @property
     def spec(self) -> ProcessSpec:
@@ -41,11 +41,11 @@ class Process(Protocol):
 
     @property
     def pid(self) -> int:
-        """Of its present incarnation."""
+        """Process id of the current incarnation."""
 
     @property
     def log(self) -> Path:
-        """Where its standard output and error go; a restart appends."""
+        """The file of its standard output and error; a restart appends."""
 
     def is_alive(self) -> bool:
         """Whether it runs (a stopped one is alive, a zombie is not)."""

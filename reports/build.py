@@ -1,14 +1,17 @@
 """Run directories → one self-contained HTML file: the entry point of this package."""
 
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from urllib.parse import quote
 
 import jinja2
 
 from reports.account import IDS_MAX, Balance, balance_of
 from reports.charts import chart_data, dots_allowed
+from reports.client_errors import KINDS_MAX, ClientError, client_errors
 from reports.embedding import HERE, asset, content_security_policy, printable, script_json
 from reports.journeys import JOURNEYS_MAX, JourneyTable, journeys_of
 from reports.matrix import Inapplicable, Matrix, matrix_of
@@ -22,7 +25,9 @@ from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.journey import LANES
 from scenarios.judging.judgement_record import VerdictRecord
 from scenarios.judging.verdict import Ruling
-from scenarios.stored.rundir import write_whole
+from scenarios.record.history import NS_PER_S
+from scenarios.stored.open_tasks import OpenTasks
+from scenarios.stored.rundir import LOGS, write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,10 @@ class GuaranteeRow:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The content of the page for one run. `links`: by task, the anchor of its journey."""
+    """The content of the page for one run. `links`: by task, the anchor of its journey; `waited_s`: how long the drain took.
+
+    `logs`: by the name of a log, the relative URL that leads to it.
+    """
 
     anchor: str
     run: StoredRun
@@ -56,6 +64,10 @@ class Section:
     story: StoryTable | None
     links: Mapping[str, str]
     problems: tuple[str, ...]
+    client_errors: tuple[ClientError, ...]
+    open_tasks: OpenTasks | None
+    waited_s: float | None
+    logs: Mapping[str, str]
 
 
 def write_report(run_directories: Sequence[Path], out: Path, *, inapplicable: Sequence[Inapplicable] = ()) -> Path:
@@ -64,7 +76,7 @@ def write_report(run_directories: Sequence[Path], out: Path, *, inapplicable: Se
     Raises:
         NotARun: a path holds neither a run nor runs.
     """
-    page = render(sections_of(run_directories), inapplicable)
+    page = render(sections_of(run_directories, out.parent), inapplicable)
     write_whole(out, page.encode("utf-8", errors="replace"))
     return out
 
@@ -78,15 +90,16 @@ def build_report(run_directories: Sequence[Path]) -> str:
     return render(sections_of(run_directories))
 
 
-def sections_of(run_directories: Sequence[Path]) -> tuple[Section, ...]:
-    """The content of the page for each run, in the order given.
+def sections_of(run_directories: Sequence[Path], beside: Path | None = None) -> tuple[Section, ...]:
+    """The content of the page for each run, in the order given. `beside`: where the page will be; None: it links to no log.
 
     Raises:
         NotARun: a path holds neither a run nor runs.
     """
     paths = find_runs(run_directories)
     return tuple(
-        _section(f"run{index}", read_run(path), dots_allowed(len(paths))) for index, path in enumerate(paths, start=1)
+        _section(f"run{index}", read_run(path), dots_allowed(len(paths)), beside)
+        for index, path in enumerate(paths, start=1)
     )
 
 
@@ -131,11 +144,11 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.filters.update(duration=duration, instant=instant, number=number, count=count, listing=listing)
-    templates.globals.update(lanes=LANES, ids_max=IDS_MAX, journeys_max=JOURNEYS_MAX)
+    templates.globals.update(lanes=LANES, ids_max=IDS_MAX, journeys_max=JOURNEYS_MAX, error_kinds_max=KINDS_MAX)
     return templates
 
 
-def _section(anchor: str, run: StoredRun, dots_max: int) -> Section:
+def _section(anchor: str, run: StoredRun, dots_max: int, beside: Path | None) -> Section:
     timeline = timeline_of(run.facts, run.recorded.history)
     judgement = run.judgement
     journeys = journeys_of(judgement, timeline) if judgement else ()
@@ -153,7 +166,25 @@ def _section(anchor: str, run: StoredRun, dots_max: int) -> Section:
         story=story_of(run.facts.steps),
         links={journey.task: f"{anchor}-journey{place}" for place, journey in enumerate(journeys, start=1)},
         problems=_problems(run),
+        client_errors=client_errors(run.recorded.history.events),
+        open_tasks=run.open_tasks,
+        waited_s=_waited_s(run.facts.phases_ns),
+        logs=_log_links(run, beside),
     )
+
+
+def _log_links(run: StoredRun, beside: Path | None) -> Mapping[str, str]:
+    if beside is None:
+        return {}
+    logs = os.path.relpath((run.path / LOGS).resolve(), beside.resolve())
+    return {name: quote(f"{logs}/{name}") for name in run.logs}
+
+
+def _waited_s(phases_ns: Mapping[str, int]) -> float | None:
+    """How long the lab waited for tasks to end, once nothing disturbed them any more; None: the run did not get that far."""
+    if "calm" not in phases_ns or "account" not in phases_ns:
+        return None
+    return (phases_ns["account"] - phases_ns["calm"]) / NS_PER_S
 
 
 _SENTENCES = {str(guarantee): guarantee.sentence for guarantee in Guarantee}

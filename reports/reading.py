@@ -10,6 +10,7 @@ from scenarios.errors import UnreadableVerdicts, WrongUsage
 from scenarios.judging.judgement_record import JudgementRecord
 from scenarios.record.history import Recorded
 from scenarios.record.run_facts import RunFacts
+from scenarios.stored.open_tasks import OpenTasks
 from scenarios.stored.rundir import RUN_FILE, RunDirectory
 
 
@@ -19,13 +20,18 @@ class NotARun(WrongUsage):
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """One run on disk. `judgement` is None if the run has not been judged; `unreadable`: the files that could not be read, and why."""
+    """One run on disk. `judgement` is None if the run has not been judged; `unreadable`: the files that could not be read, and why.
+
+    `logs`: the names of the files in its directory of logs.
+    """
 
     path: Path
     facts: RunFacts
     recorded: Recorded
     judgement: JudgementRecord | None
     unreadable: tuple[str, ...] = ()
+    open_tasks: OpenTasks | None = None
+    logs: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -70,4 +76,12 @@ def read_run(path: Path) -> StoredRun:
         judgement, unreadable = directory.read_verdicts(), ()
     except UnreadableVerdicts as error:
         return StoredRun(path, facts, directory.read_history(), None, (str(error),))
-    return StoredRun(path, facts, directory.read_history(), judgement, unreadable)
+    return StoredRun(
+        path,
+        facts,
+        directory.read_history(),
+        judgement,
+        unreadable,
+        open_tasks=directory.read_open_tasks(),
+        logs=tuple(sorted(file.name for file in directory.logs.glob("*") if file.is_file())),
+    )

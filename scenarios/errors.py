@@ -20,8 +20,8 @@ ScenarioError
     └── ExecutorFailed       the executor could not complete a world
 
 Exceptions outside this tree never leave their package, whose callers turn them into findings: MalformedEvent, MalformedHistory and
-MalformedEdn (input that cannot be parsed), ScanFailed (the prefilter gave up). NotARun (reports)
-and NoUrls (tasklab) belong to this tree.
+MalformedEdn (input that cannot be parsed), ScanFailed (the prefilter gave up). NotARun (reports),
+NoUrls and ControlNotSilent (tasklab) belong to this tree.
 """
 
 import difflib

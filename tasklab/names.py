@@ -11,6 +11,7 @@ from scenarios.contract.system import Bounded as Bounded
 from scenarios.contract.system import Cancel as Cancel
 from scenarios.contract.system import Capable as Capable
 from scenarios.contract.system import Client as Client
+from scenarios.contract.system import Dumping as Dumping
 from scenarios.contract.system import Embeddable as Embeddable
 from scenarios.contract.system import Handlers as Handlers
 from scenarios.contract.system import Operation as Operation
@@ -26,6 +27,7 @@ from scenarios.contract.system import Resume as Resume
 from scenarios.contract.system import SetSchedule as SetSchedule
 from scenarios.contract.system import Submit as Submit
 from scenarios.contract.system import System as System
+from scenarios.contract.system import Versioned as Versioned
 from scenarios.judging.guarantees import Guarantee as Guarantee
 from scenarios.record.history import Event as Event
 from scenarios.simulated.system import Simulable as Simulable

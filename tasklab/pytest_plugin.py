@@ -84,7 +84,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Give the suite's options their full names, and the suite its present address."""
+    """Give the suite's options their full names, and the suite its current address."""
     chosen = early_config.known_args_namespace.file_or_dir
     is_old = OLD_SUITE in chosen and IS_CLONE
     if is_old:

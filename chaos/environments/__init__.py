@@ -1,1 +1,1 @@
-"""The worlds: where services and processes come from."""
+"""The environments: where services and processes come from."""

@@ -1,6 +1,6 @@
 """Every environment by its name. To add one: a file in this folder, and a line here.
 
-The class of an environment is imported only when it is needed, because each brings drivers of its own.
+The class of an environment is imported only when it is needed, because it imports drivers.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The environment of containers: each service in one, on the Docker of this machine; processes and links as in every real environment."""
+"""The environment `containers`: each service in a Docker container on this machine; processes and links as in every real environment."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,8 +22,8 @@ START_TIMEOUT_S = 120.0
 class ContainersEnvironment(ServingEnvironment):
     """MariaDB or MySQL, one Redis, and RabbitMQ, each in a container, removed with its data when the environment is left.
 
-    `images`: in place of those in the descriptors of the services. They must do what the official images document: a root password,
-    or a first user, in variables, and the arguments of the server in the command. A container outlives a lab that is killed by
+    `images`: replace those in the service descriptors. They must work as the official images document: a root password,
+    or a first user, in variables, and the server's arguments in the command. A container outlives a lab that is killed by
     kill -9; the next lab removes it.
     """
 
@@ -48,7 +48,7 @@ class ContainersEnvironment(ServingEnvironment):
             super().__exit__(*exc_info)
         finally:
             for container in self._containers:
-                with suppress(ChaosError):  # without the daemon nothing can be removed; the next lab does it
+                with suppress(ChaosError):  # without the daemon it cannot be removed; the next lab does it
                     container.remove()
             if self._engine is not None:
                 self._engine.close()
@@ -66,10 +66,10 @@ class ContainersEnvironment(ServingEnvironment):
             if not engine.has_image(image):
                 engine.pull(image, Deadline.after(PULL_TIMEOUT_S))
         except ChaosError as error:
-            raise ServiceUnavailable(service, f"{error}; another one can be named, see docs/environments.md") from error
+            raise ServiceUnavailable(service, f"{error}; to use another image, see docs/environments.md") from error
 
     def _make_services(self) -> Sequence[ContainerService]:
-        assert self._engine is not None, "it is connected first"
+        assert self._engine is not None, "the engine is connected first"
         engine = self._engine
         self._containers = [
             descriptor(name).container(engine, self._images[name], self.directory.name, self._ports)

@@ -1,4 +1,4 @@
-"""The embedded environment: no server at all; processes that are really killed and paused, and a directory for their files."""
+"""The embedded environment: no services; processes, which faults kill and pause for real, and a directory for their files."""
 
 from chaos.environment import ServiceName
 from chaos.environments.hosted import HostedEnvironment

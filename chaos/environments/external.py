@@ -1,4 +1,4 @@
-"""The external environment: services that run elsewhere, given by URL. The lab never kills or restarts them; it does faults of links."""
+"""The external environment: services that run elsewhere, given by URL. The lab never kills or restarts them; it can do link faults."""
 
 import time
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ START_TIMEOUT_S = 20.0
 
 
 class ExternalEnvironment(HostedEnvironment):
-    """Services by URL, as arguments `mysql_url`, `redis_url`, and so on: the name of a service and `_url`; None: not there.
+    """Services by URL, as arguments `mysql_url`, `redis_url`, and so on: the name of a service and `_url`; None: no such service.
 
     `mysql://user:password@host:port`, `redis://host:port`, `amqp://user:password@host:port/vhost`. The namespace of a run (its
     database, its Redis keys) is emptied before the run and removed with the environment. Queues cannot be listed without RabbitMQ's
@@ -32,7 +32,7 @@ class ExternalEnvironment(HostedEnvironment):
         super().__init__()
         if unknown := set(urls) - {f"{name}_url" for name in SERVICE_NAMES}:
             raise ChaosError(
-                f"no service has the URL {', '.join(sorted(unknown))}; there are {', '.join(SERVICE_NAMES)}"
+                f"no service has the URL argument {', '.join(sorted(unknown))}; the services are {', '.join(SERVICE_NAMES)}"
             )
         given: Mapping[ServiceName, str] = {name: url for name in SERVICE_NAMES if (url := urls.get(f"{name}_url"))}
         self._addresses: Mapping[ServiceName, Any] = {
@@ -47,7 +47,7 @@ class ExternalEnvironment(HostedEnvironment):
         """Drop the databases and keys of all runs, end every process, remove every file. Idempotent."""
         namespaces = list(self._used)
         self._used.clear()
-        # A service that is gone by now keeps its data; its owner sees that, and an error here would hide the run's own.
+        # A service that is gone by now keeps its data. An error here would hide the error of the run.
         with suppress(ServiceUnavailable):
             for namespace in namespaces:
                 for service, address in self._addresses.items():

@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -10,15 +10,17 @@ from typing import ClassVar, Self
 
 from chaos.environment import Process, ProcessSpec, ServiceName, Services
 from chaos.environments.catalogue import environments_with
-from chaos.errors import ChaosError, WardenLost
+from chaos.errors import ChaosError, ServiceUnavailable, WardenLost
 from chaos.faults import Fault
 from chaos.hosting.processes import HostedProcess, ProcessHost, own
 from chaos.hosting.warden_client import WardenClient
 from chaos.injection import Injection
-from chaos.injectors.injector import Capability, Means, injector_of
+from chaos.injectors.injector import Capability, InjectionContext, injector_of
 from chaos.network.conversation import Counters
 from chaos.network.links import Links
-from chaos.ports import PortLease
+from chaos.ports import PortAllocator
+from chaos.services.contents import ServiceItem
+from chaos.services.registry import addresses
 from chaos.services.service import OwnService
 
 NAMESPACE = re.compile(r"[a-z][a-z0-9_]{0,47}")
@@ -28,7 +30,7 @@ NAMESPACE = re.compile(r"[a-z][a-z0-9_]{0,47}")
 class HostedEnvironment:
     """Processes under a warden; a subclass adds the services, if there are any.
 
-    `capabilities`: what injectors may ask of it; a fault that needs more is refused.
+    `capabilities`: what it offers to injectors; a fault that needs more is refused.
     """
 
     name: str
@@ -36,7 +38,7 @@ class HostedEnvironment:
     capabilities: ClassVar[frozenset[Capability]]
 
     def __init__(self) -> None:
-        self._ports = PortLease()
+        self._ports = PortAllocator()
         self._http_ports: dict[str, int] = {}
         self._opened: tuple[WardenClient, ProcessHost, Links] | None = None
 
@@ -44,7 +46,7 @@ class HostedEnvironment:
         """Start the warden, then the services.
 
         Raises:
-            ServiceUnavailable: one is missing or did not come up; nothing is left running.
+            ServiceUnavailable: a service is missing or did not start; nothing is left running.
         """
         assert self._opened is None, "an environment is entered once"
         warden = WardenClient(Path(tempfile.mkdtemp(prefix="tasklab-")).resolve())
@@ -65,7 +67,7 @@ class HostedEnvironment:
 
     @property
     def directory(self) -> Path:
-        """The temporary directory of this environment: services' data and logs, and scratch space of the runs."""
+        """The temporary directory of this environment: data and logs of services, scratch directories of runs."""
         return self._warden.directory
 
     @property
@@ -78,19 +80,19 @@ class HostedEnvironment:
         return self._links.versions()
 
     def provision(self, namespace: str, *, linked: Sequence[str] = ()) -> Services:
-        """A fresh namespace for one run, and links for these processes. Called again for the same namespace, it empties it again.
+        """A fresh namespace for one run, and links for these processes. A second call with the same name empties it again.
 
         Raises:
-            ChaosError: the name cannot be a namespace.
+            ChaosError: the name is not valid as a namespace.
         """
         if not NAMESPACE.fullmatch(namespace):
             raise ChaosError(
-                f"{namespace!r} cannot be a namespace: a small letter, then small letters, digits and _, 48 at most"
+                f"{namespace!r} is not valid as a namespace: a small letter, then small letters, digits and _, at most 48 in all"
             )
         directory = self.directory / "runs" / namespace
         directory.mkdir(parents=True, exist_ok=True)
         if namespace not in self._http_ports:
-            self._http_ports[namespace] = self._ports.claim()
+            self._http_ports[namespace] = self._ports.allocate()
         services = self._fill(Services(namespace, directory, self._http_ports[namespace]))
         return replace(services, links=self._links.open(services, linked))
 
@@ -111,12 +113,12 @@ class HostedEnvironment:
         if why := self.can(fault):
             raise ChaosError(why)
         hosted = {name: own(process) for name, process in processes.items()}
-        means = Means(self._host, self._links, self._own_services(), services, hosted)
-        injection: Injection = injector_of(fault).inject(fault, means)
+        context = InjectionContext(self._host, self._links, self._own_services(), services, hosted)
+        injection: Injection = injector_of(fault).inject(fault, context)
         return injection
 
     def can(self, fault: Fault) -> str:
-        """Why this environment cannot do the fault, in one sentence; nothing ("") if it can. May be asked before it is entered."""
+        """Why this environment cannot do the fault, in one sentence; "" if it can. May be asked before it is entered."""
         if flaw := fault.flaw():
             return flaw
         refused = f"the environment {self.name!r} cannot do {fault.name}: "
@@ -130,18 +132,26 @@ class HostedEnvironment:
         return refused + program if program else ""
 
     def counters(self, process: str) -> Counters:
-        """The traffic between a linked process of the present run and RabbitMQ: shows that the process used its link.
+        """The traffic between a linked process of the current run and RabbitMQ: shows that the process used its link.
 
         Raises:
             ChaosError: it has no such link.
         """
         return self._links.counters(process)
 
+    def contents(self, services: Services) -> Iterator[ServiceItem]:
+        """What every service holds for a run; of a service that does not answer, that it does not."""
+        for service, address in addresses(services):
+            try:
+                yield from service.contents(address, self._own_services().get(service.name))
+            except ServiceUnavailable as error:
+                yield ServiceItem(str(error), None)
+
     def check_health(self, timeout_s: float) -> None:
         """Check that the environment still runs; subclasses add a round trip through every service.
 
         Raises:
-            WardenLost: nothing of this environment runs any more.
+            WardenLost: the warden ended, and every process with it.
         """
         if self._warden.is_lost:
             raise WardenLost

@@ -1,4 +1,4 @@
-"""The local environment: services of the lab's own on loopback ports, in a temporary directory, under the lab's warden."""
+"""The local environment: the lab starts its own services on loopback ports, in a temporary directory, under its warden."""
 
 from collections.abc import Sequence
 

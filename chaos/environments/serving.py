@@ -1,4 +1,4 @@
-"""The base of environments that run services of their own: start them in parallel, hand out their addresses."""
+"""The base of environments that run their own services: start them in parallel, provide their addresses."""
 
 import time
 from abc import abstractmethod
@@ -19,7 +19,7 @@ START_TIMEOUT_S = 60.0
 class ServingEnvironment(HostedEnvironment):
     """Processes and the services that they need, started by the lab and removed with it.
 
-    `services`: those to start; the others are not offered. One run at a time: a `provision` closes the links of the run before.
+    `services`: those to start; the others are not offered. One run at a time: `provision` closes the links of the previous run.
     """
 
     def __init__(
@@ -28,7 +28,9 @@ class ServingEnvironment(HostedEnvironment):
         super().__init__()
         wanted = set(services)
         if unknown := wanted - set(SERVICE_NAMES):
-            raise ChaosError(f"no service is called {', '.join(sorted(unknown))}; there are {', '.join(SERVICE_NAMES)}")
+            raise ChaosError(
+                f"no service is called {', '.join(sorted(unknown))}; the services are {', '.join(SERVICE_NAMES)}"
+            )
         self.offers = frozenset(wanted)
         self._start_timeout_s = start_timeout_s
         self._startup_s: dict[str, float] = {}
@@ -63,7 +65,7 @@ class ServingEnvironment(HostedEnvironment):
             for start in wait_for(starts, return_when=FIRST_EXCEPTION).done:
                 start.result()
         finally:
-            # Not waiting: after a failure the environment is left next, which ends the other services.
+            # Does not wait: after a failure the environment is closed next, which ends the other services.
             pool.shutdown(wait=False)
 
     def _start(self, service: OwnService, deadline: Deadline) -> None:

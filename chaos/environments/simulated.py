@@ -1,4 +1,4 @@
-"""The simulated environment, as commands see it: it offers the simulated services and starts none (worlds: chaos.simulation)."""
+"""The simulated environment, as commands see it: it offers the simulated services, but starts none; chaos.simulation makes the worlds."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from chaos.faults import Fault
 
 
 class SimulatedEnvironment(AnyEnvironment):
-    """Nothing to start and nothing to clean up: each world is made, run and forgotten within one call."""
+    """Nothing to start or clean up: each world is created, run and discarded within one call."""
 
     name = "simulated"
     offers: frozenset[ServiceName] = frozenset({"mysql", "redis", "rabbitmq"})
@@ -31,7 +31,7 @@ class SimulatedEnvironment(AnyEnvironment):
         return {"sqlite": sqlite3.sqlite_version}
 
     def can(self, fault: Fault) -> str:
-        """Why no simulated world can do the fault, in one sentence; nothing ("") if it can."""
+        """Why no simulated world can do the fault, in one sentence; "" if it can."""
         from chaos.simulation.injectors import can  # late: it brings the simulator and SQLAlchemy
 
         return can(fault)

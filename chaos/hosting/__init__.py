@@ -1,1 +1,1 @@
-"""Processes of the system under test and of services: started, watched, killed, never left behind."""
+"""Processes of the system under test and of services: started, watched, killed; none outlives the lab."""

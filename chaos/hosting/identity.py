@@ -1,4 +1,4 @@
-"""The identity of a lab, as a label for things that outlive its processes; and whether that lab still lives."""
+"""The identity of a lab, as a label for things that outlive its processes, such as containers; and whether that lab is still alive."""
 
 import os
 from dataclasses import astuple, dataclass
@@ -12,9 +12,8 @@ START_TIME = 19
 
 @dataclass(frozen=True, slots=True)
 class LabIdentity:
-    """A process of one boot of one machine, so that no later process can be taken for it.
-
-    `namespace`: of process ids. A lab in a container counts them anew, and may use the same Docker daemon as this one.
+    """A process of one boot of one machine; no later process has the same identity.
+    `namespace`: of process ids. A lab in a container has its own, and may use the same Docker daemon as this one.
     """
 
     boot: str
@@ -31,7 +30,7 @@ class LabIdentity:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """The identity that `str` has written; None for any other text."""
+        """The identity in a text that `str` has made; None for any other text."""
         parts = text.split()
         return cls(*parts) if len(parts) == len(cls.__slots__) else None
 
@@ -39,7 +38,7 @@ class LabIdentity:
         return " ".join(astuple(self))
 
     def is_dead(self) -> bool:
-        """Whether that process has surely ended: False where it cannot be seen from here."""
+        """Whether that process has surely ended; False if it cannot be observed from here."""
         namespace, boot = _here()
         if self.boot != boot:
             return True
@@ -52,7 +51,7 @@ def _here() -> tuple[str, str]:
 
 
 def _started(pid: str) -> str:
-    """When the process started; nothing ("") if there is none, or only a zombie."""
+    """When the process started; "" if there is none, or only a zombie."""
     try:
         fields = (PROC / pid / "stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""Processes of the system under test, in the warden's care: start, restart, stop."""
+"""Processes of the system under test, as children of the warden: start, restart, stop."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ KILL_TIMEOUT_S = 10.0
 
 
 class HostedProcess:
-    """A process of the system under test; a restart gives it another child of the warden under the same name."""
+    """A process of the system under test; each restart is a new child of the warden under the same name."""
 
     def __init__(self, spec: ProcessSpec, log: Path, child: ChildProcess) -> None:
         self.spec = spec
@@ -24,7 +24,7 @@ class HostedProcess:
 
     @property
     def pid(self) -> int:
-        """Of its present incarnation."""
+        """Process id of the current incarnation."""
         return self.child.pid
 
     def is_alive(self) -> bool:
@@ -58,7 +58,7 @@ class ProcessHost:
         return process
 
     def restart(self, process: Process) -> None:
-        """Start it again from its spec, without its descendants of before; its log is appended to."""
+        """Start it again from its spec, after killing its old descendants; appends to its log."""
         hosted = own(process)
         with self._lock:
             if hosted.is_alive():
@@ -67,7 +67,7 @@ class ProcessHost:
             hosted.child = self._spawn(hosted.spec, hosted.log)
 
     def stop(self, process: Process, *, timeout_s: float) -> int | None:
-        """Its stop signal, then SIGKILL to it and all its descendants; its exit code."""
+        """Send its stop signal, then SIGKILL to it and all its descendants; returns its exit code."""
         child = own(process).child
         if child.exit_code is None:
             child.signal(signal.Signals[process.spec.stop_signal])
@@ -94,6 +94,6 @@ class ProcessHost:
 
 
 def own(process: Process) -> HostedProcess:
-    """The process with its child of the warden; a process that another kind of environment started is a mistake of the caller."""
+    """The process as one of this module; a process of another kind of environment is the caller's mistake."""
     assert isinstance(process, HostedProcess), f"{process!r} was not started by this kind of environment"
     return process

@@ -1,17 +1,16 @@
 """The warden: a small process that is the parent of everything a lab starts, and ends all of it when the lab ends, however it ends.
 
 Run as a script of its own (standard library only): `python -I -S warden.py CONTROL_FD LAB_PIDFD DIRECTORY`. Two processes watch
-each other: the *warden* starts the lab's children and talks with the lab; the *guard*, its parent, only outlives it.
+each other: the *warden* starts the lab's children and serves the lab's requests; the *guard*, its parent, only waits to outlive it.
 
 - The lab ends (exit, exception, Ctrl-C, kill -9): the warden sees the end of its connection or of the lab's process.
 - The warden ends (kill -9): its children get SIGKILL from the kernel (PR_SET_PDEATHSIG); the guard, a child subreaper as
   well, inherits the grandchildren.
 - The guard ends: the warden sees the end of a pipe.
 
-Each time the survivor kills every descendant, until there is none, and removes the lab's directory. Both are in a session of
-their own, so a terminal's Ctrl-C reaches neither. As subreapers (PR_SET_CHILD_SUBREAPER) they inherit what daemonises itself.
-
-The lab's end of the connection, and what the messages mean, is in warden_client.py.
+In each case the survivor kills descendants until none is left, and removes the lab's directory. Both are in a session of their
+own, so Ctrl-C in a terminal reaches neither. As subreapers (PR_SET_CHILD_SUBREAPER) they inherit processes that daemonise
+themselves. The lab's end of the connection and the meaning of the messages are in warden_client.py.
 """
 # ruff: noqa: PTH123, PTH208
 # pathlib would cost a third of the start of this process, and every start of a lab waits for it.
@@ -61,7 +60,7 @@ def read_processes() -> dict[int, tuple[int, int, str]]:
         try:
             with open(f"/proc/{name}/stat", "rb") as file:
                 fields = file.read().rpartition(b")")[2].split()
-        except OSError:  # it ended while we looked
+        except OSError:  # it has ended meanwhile
             continue
         processes[int(name)] = (int(fields[1]), int(fields[3]), fields[0].decode())
     return processes
@@ -88,7 +87,7 @@ def carries_mark(pid: int, mark: bytes) -> bool:
 
 
 def send_signal(pid: int, number: int) -> bool:
-    """Whether the process was there to get the signal."""
+    """Whether the process existed and got the signal."""
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -97,7 +96,7 @@ def send_signal(pid: int, number: int) -> bool:
 
 
 def reap() -> tuple[list[tuple[int, int]], bool]:
-    """What ended among the children, as (pid, exit code), and whether any child is left."""
+    """The children that ended, as (pid, exit code), and whether any child is left."""
     ended: list[tuple[int, int]] = []
     while True:
         try:
@@ -110,7 +109,7 @@ def reap() -> tuple[list[tuple[int, int]], bool]:
 
 
 def sweep() -> None:
-    """Kill every descendant of this process, stopped and daemonised ones too, until there is none."""
+    """Kill every descendant of this process, stopped and daemonised ones too, until none is left."""
     until = time.monotonic() + SWEEP_MAX_S
     while time.monotonic() < until:
         for pid in descendants(os.getpid(), read_processes()):
@@ -122,7 +121,7 @@ def sweep() -> None:
 
 def remove(directory: str) -> None:
     """Remove the lab's directory and all in it."""
-    import shutil  # costs more to import than all the rest; needed once, at the end
+    import shutil  # costs more to import than everything else; needed once, at the end
 
     shutil.rmtree(directory, ignore_errors=True)
 
@@ -172,11 +171,11 @@ class Warden:
         self._control.sendall(json.dumps(message).encode() + b"\n")
 
     def _report_ended(self) -> None:
-        # Now, not when the lab reads it: a busy lab may be late, this process has nothing else to do.
+        # Taken here, not where the lab reads the report: a busy lab may read it late.
         ended_ns = time.monotonic_ns()
         for pid, code in reap()[0]:
             child = self._child_of.pop(pid, None)
-            if child is not None:  # else: an orphan that we had inherited
+            if child is not None:  # else it is an inherited orphan
                 del self._pid_of[child]
                 self._send({"ended": child, "code": code, "at_ns": ended_ns})
 
@@ -210,7 +209,7 @@ class Warden:
         return pid
 
     def _signal(self, child: int, number: int, tree: bool) -> list[int]:
-        """A pid is signalled only while its process has not been reaped, so it cannot belong to another process by now."""
+        """Signals a pid only until its process is reaped, so the pid cannot belong to another process."""
         pid = self._pid_of.get(child)
         targets = [pid] if pid is not None else []
         if tree:
@@ -218,7 +217,7 @@ class Warden:
         return [target for target in dict.fromkeys(targets) if send_signal(target, number)]
 
     def _below(self, child: int, pid: int | None) -> list[int]:
-        """The live descendants of a child: by parentage and, for those that daemonised themselves, by the mark that they carry."""
+        """The live descendants of a child, found by parent process and, for daemonised ones, by the mark in their environment."""
         processes = read_processes()
         mark = f"{CHILD_MARK}={child}".encode()
         ours = descendants(os.getpid(), processes)
@@ -227,12 +226,12 @@ class Warden:
 
 
 def _become(argv: list[str], environment: dict[str, str], cwd: str, log: int, report: int, warden: int) -> NoReturn:
-    """In the forked child: turn into the program asked for."""
+    """In the forked child: execute the requested program."""
     path = argv[0]
     try:
         os.setsid()
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != warden:  # it died before we asked to die with it
+        if os.getppid() != warden:  # it died before prctl took effect
             os._exit(CANNOT_START)
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)  # Python ignores some, `nohup` others, and exec keeps that
@@ -251,7 +250,7 @@ def _become(argv: list[str], environment: dict[str, str], cwd: str, log: int, re
 
 
 def guard(warden: int, directory: str) -> None:
-    """Outlive the warden, then clear up whatever it has left."""
+    """Wait for the warden to end, then clean up what it has left."""
     while os.waitpid(-1, 0)[0] != warden:
         pass
     sweep()
@@ -280,7 +279,7 @@ def main(arguments: list[str]) -> None:
                 os.set_inheritable(lab_pidfd, False)
             Warden(control, lab_pidfd, pipe_out, directory).run()
     except ConnectionError:
-        pass  # the lab went away while we talked to it
+        pass  # the lab ended during an exchange with it
     finally:
         sweep()
         remove(directory)

@@ -1,6 +1,6 @@
-"""The lab's end of the warden: asks it to start and to signal processes, and is told when they end.
+"""The lab's client of the warden: requests starts and signals of processes, and is notified when they end.
 
-One JSON object a line. Requests: `{"id", "do": "spawn", "argv", "env", "cwd", "log"}` (the id is the child's number from then on) and
+One JSON object a line. Requests: `{"id", "do": "spawn", "argv", "env", "cwd", "log"}` (its id becomes the child's number) and
 `{"id", "do": "signal", "child", "signal", "tree"}`. Answers: `{"id", "pid"}`, `{"id", "pids"}` or `{"id", "error"}`. At any time:
 `{"ended": child, "code", "at_ns"}`, with the instant on the monotonic clock, which all processes of a machine share.
 """
@@ -83,11 +83,11 @@ class ChildProcess:
         return list(killed)
 
     def log_tail(self, lines_max: int = 15) -> str:
-        """The last lines that it printed."""
+        """The last lines of its output."""
         return read_tail(self.log, lines_max)
 
     def mark_ended(self, code: int, ended_ns: int | None) -> None:
-        """Take note of its end; called by the warden's listener."""
+        """Record its end; called by the warden's listener."""
         self._ended_ns = ended_ns
         self._code = code
         self._ended.set()
@@ -117,7 +117,7 @@ class WardenClient:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the warden is gone; everything it held is gone with it."""
+        """Whether the warden is gone, and all its children with it."""
         return self._lost.is_set()
 
     def spawn(
@@ -137,7 +137,7 @@ class WardenClient:
         """
         number = next(self._numbers)
         child = ChildProcess(self, number, name, log)
-        self._children[number] = child  # before it is asked for: the message of its end may come before the answer
+        self._children[number] = child  # before the request: the message of its end may come before the answer
         environment = dict(os.environ if env is None else env)
         request = {
             "do": "spawn",
@@ -159,9 +159,9 @@ class WardenClient:
         return list(answer["pids"])
 
     def close(self) -> None:
-        """End all children, remove the directory, and see the warden itself end. Idempotent."""
+        """End all children, remove the directory, and wait until the warden has ended. Idempotent."""
         self._closing = True
-        # Not close() alone: the listener still reads from the socket, and only a shutdown reaches the warden then.
+        # close() alone is not enough: the listener still reads from the socket, so only a shutdown reaches the warden.
         with suppress(OSError):  # the warden was gone already
             self._control.shutdown(socket.SHUT_RDWR)
         self._guard.wait(END_TIMEOUT_S)
@@ -198,16 +198,16 @@ class WardenClient:
                 break
             *lines, unread = (unread + received).split(b"\n")
             for line in lines:
-                self._take_note(json.loads(line))
-        self._give_up()
+                self._handle_message(json.loads(line))
+        self._mark_lost()
 
-    def _take_note(self, news: dict[str, Any]) -> None:
-        if "ended" in news:
-            self._children.pop(news["ended"]).mark_ended(news["code"], news["at_ns"])
+    def _handle_message(self, message: dict[str, Any]) -> None:
+        if "ended" in message:
+            self._children.pop(message["ended"]).mark_ended(message["code"], message["at_ns"])
         else:
-            self._answers.pop(news["id"]).set_result(news)
+            self._answers.pop(message["id"]).set_result(message)
 
-    def _give_up(self) -> None:
+    def _mark_lost(self) -> None:
         with self._lock:
             self._lost.set()
         for answer in list(self._answers.values()):
@@ -219,7 +219,7 @@ class WardenClient:
 
 
 def read_tail(file: Path, lines_max: int = 15) -> str:
-    """The last lines of a text file, or nothing if there is none."""
+    """The last lines of a text file, or "" if there is none."""
     try:
         return "\n".join(file.read_text(errors="replace").splitlines()[-lines_max:])
     except OSError:
@@ -228,9 +228,9 @@ def read_tail(file: Path, lines_max: int = 15) -> str:
 
 def _start_guard(theirs: socket.socket, directory: Path) -> subprocess.Popen[bytes]:
     try:
-        lab = os.pidfd_open(os.getpid())  # seen to end even where a forked child of the lab keeps our socket open
+        lab = os.pidfd_open(os.getpid())  # shows the lab's end even if a forked child keeps the socket open
     except OSError:
-        lab = -1  # a kernel before 5.3: the end of the connection has to do
+        lab = -1  # a kernel before 5.3: only the end of the connection shows it
     descriptors = [theirs.fileno()] + ([lab] if lab >= 0 else [])
     try:
         return subprocess.Popen(

@@ -10,7 +10,7 @@ from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal
 from chaos.faults import DegradeNetwork
 from chaos.injection import Evidence
-from chaos.injectors.injector import Capability, Injector, Means, process_of
+from chaos.injectors.injector import Capability, InjectionContext, Injector, process_of
 from chaos.network.proxies import NetworkProxy
 from chaos.process import Process
 from chaos.services.exchange import Exchange
@@ -18,15 +18,15 @@ from chaos.services.registry import open_exchange
 from chaos.services.toxiproxy.client import Toxic
 
 SILENCE_S = 0.7
-"""How long a connection has to be silent to count as one in a black hole."""
+"""How long a connection has to be silent to prove a black hole."""
 PROBE_TIMEOUT_S = 2.0
 """How long a probe waits, in addition to the time that the fault itself adds."""
 AT_LEAST = 0.9
-"""The part of the stated delay, or of the time that the stated bandwidth allows for, that has to be seen."""
+"""Minimum share of the expected delay or transfer time that has to be observed."""
 SLOW_REPLY_S = 0.6
 """How long the reply of a probe of the bandwidth should take."""
 USE_TIMEOUT_S = 5.0
-"""Within this time the process has to be seen to use the proxy that is degraded."""
+"""The process has to be observed using the degraded proxy within this time."""
 LOOK_S = 0.05
 
 BOTH = ("upstream", "downstream")
@@ -35,7 +35,7 @@ Open = Callable[[float], Exchange]
 
 
 class NetworkDegradation:
-    """Seen on a connection that was open before it and on a new one, when the process itself was seen to use the same proxy."""
+    """Proven on a connection opened before the fault and on a new one, while the process uses the same proxy."""
 
     def __init__(self, fault: DegradeNetwork, proxy: NetworkProxy, connect: Open, process: Process, port: int) -> None:
         self.target = proxy.name
@@ -49,7 +49,7 @@ class NetworkDegradation:
         self._ended = False
 
     def begin(self) -> None:
-        """See that the process uses the proxy, and that a round trip through it works; then degrade it."""
+        """Check that the process uses the proxy and that a round trip through it works; then degrade it."""
         deadline = Deadline.after(USE_TIMEOUT_S)
         if problem := wait(lambda: missing_use(self._process.pid, self._port), deadline, every_s=LOOK_S):
             raise FaultDidNotBite(DegradeNetwork.name, self.target, problem)
@@ -57,13 +57,15 @@ class NetworkDegradation:
             self._existing = self._connect(self._timeout_s)
             self._existing.ask()
         except OSError as error:
-            raise FaultDidNotBite(DegradeNetwork.name, self.target, f"the way was not clean before: {error}") from error
+            raise FaultDidNotBite(
+                DegradeNetwork.name, self.target, f"the link did not work before the fault: {error}"
+            ) from error
         self._number = (
             self._proxy.refuse() if self._fault.kind == "refuse" else self._proxy.degrade(toxics(self._fault))
         )
 
     def await_bite(self, timeout_s: float) -> Evidence:
-        """See it on the connection opened before, and on a new one."""
+        """Observe it on the connection opened before, and on a new one."""
         assert self._existing is not None, "a fault bites after it has begun"
         before = self._seen(self._existing)
         try:
@@ -79,7 +81,7 @@ class NetworkDegradation:
         return Evidence(f"{self._fault.kind} seen on an open connection ({before[1]}) and on a new one ({after[1]})")
 
     def end(self) -> None:
-        """Take it off; other faults on the same proxy stay on."""
+        """Remove it; other faults on the same proxy stay active."""
         if not self._ended:
             self._ended = self._existing is not None
             if self._existing is not None:
@@ -88,7 +90,7 @@ class NetworkDegradation:
                 self._proxy.restore(self._number)
 
     def await_healed(self, timeout_s: float) -> None:
-        """See a clean round trip on a new connection."""
+        """Wait for a normal round trip on a new connection."""
         if problem := wait(self._missing_health, Deadline.after(timeout_s)):
             raise FaultDidNotHeal(DegradeNetwork.name, self.target, problem)
 
@@ -98,7 +100,7 @@ class NetworkDegradation:
             took_s = exchange.ask(self._reply_bytes)
             exchange.close()
         except OSError as error:
-            return f"no clean round trip ({error})"
+            return f"no successful round trip ({error})"
         return f"a round trip still takes {took_s:.2f} s" if self._is_slow(took_s) else ""
 
     @property
@@ -121,7 +123,7 @@ class NetworkDegradation:
                 return SILENCE_S
 
     def _seen(self, exchange: Exchange) -> tuple[bool, str]:
-        """Whether a question on this connection shows the fault, and what it shows."""
+        """Whether a request on this connection shows the fault, and what was observed."""
         try:
             took_s = exchange.ask(self._reply_bytes)
         except OSError as error:
@@ -135,20 +137,20 @@ class NetworkDegradation:
 
 
 def missing_use(pid: int, port: int) -> str:
-    """Nothing ("") if the process, or a descendant, holds a connection to this port; else a sentence that says that none does."""
-    with suppress(psutil.Error):  # it may end while it is looked at
+    """Why the process does not use this port: neither it nor a descendant is connected to it; "" if one is."""
+    with suppress(psutil.Error):  # it may end meanwhile
         root = psutil.Process(pid)
         for process in (root, *root.children(recursive=True)):
             with suppress(psutil.Error):
                 if any(one.raddr and one.raddr.port == port for one in process.net_connections("tcp")):
                     return ""
     return (
-        f"process {pid} has no connection that goes this way: is it given the addresses of `services.as_seen_by(NAME)`?"
+        f"process {pid} has no connection through this link: does it use the addresses of `services.as_seen_by(NAME)`?"
     )
 
 
 def toxics(fault: DegradeNetwork) -> tuple[Toxic, ...]:
-    """The toxics of Toxiproxy that do it."""
+    """The Toxiproxy toxics for this fault."""
     value = round(fault.value)
     kinds: Mapping[str, tuple[Toxic, ...]] = {
         "delay": tuple(Toxic("latency", stream, {"latency": value}) for stream in BOTH),
@@ -160,18 +162,18 @@ def toxics(fault: DegradeNetwork) -> tuple[Toxic, ...]:
     return kinds[fault.kind]
 
 
-def inject(fault: DegradeNetwork, means: Means) -> NetworkDegradation:
+def inject(fault: DegradeNetwork, context: InjectionContext) -> NetworkDegradation:
     """The injection of one such fault."""
-    process = process_of(fault.process, means.processes)
-    proxy = means.links.proxied(process.spec.name, fault.service)
-    address = getattr(means.services.as_seen_by(process.spec.name), fault.service)
+    process = process_of(fault.process, context.processes)
+    proxy = context.links.proxied(process.spec.name, fault.service)
+    address = getattr(context.services.as_seen_by(process.spec.name), fault.service)
     return NetworkDegradation(fault, proxy, partial(open_exchange, address), process, address.port)
 
 
 def refusal(fault: DegradeNetwork, capabilities: frozenset[Capability]) -> str:
-    """A Redis that Sentinels watch is not linked."""
+    """A Redis watched by Sentinels is not linked."""
     bypassed = fault.service == "redis" and Capability.SENTINELS in capabilities
-    return "its Redis is reached by Sentinels, and the address that they give leads past any proxy" if bypassed else ""
+    return "its clients ask Sentinels for the address of Redis, which bypasses any proxy" if bypassed else ""
 
 
 INJECTOR = Injector(inject, needs=frozenset({Capability.LINKS}), programs=("toxiproxy-server",), refusal=refusal)

@@ -6,16 +6,16 @@ from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
 from chaos.faults import FailOverRedis
 from chaos.injection import Evidence
-from chaos.injectors.injector import Capability, Injector, Means
+from chaos.injectors.injector import Capability, InjectionContext, Injector
 from chaos.ports import LOOPBACK, is_refused
 from chaos.services.redis.server import PRIMARY_NAME, RedisServer, ask_primary, missing_write
 from chaos.services.server import KILL_TIMEOUT_S
 
 
 class RedisFailover:
-    """kill -9 of the primary; heals by starting it again as a replica of the one that took over.
+    """kill -9 of the primary; heals by starting it again as a replica of the new primary.
 
-    (Started as a primary again, it would take writes of stale clients for about ten seconds, until the Sentinels demote it.)
+    (Started as a primary again, it would accept writes of stale clients for about ten seconds, until the Sentinels demote it.)
     """
 
     target: str = "redis"
@@ -33,12 +33,12 @@ class RedisFailover:
         self._server.node(self._old).kill_tree(KILL_TIMEOUT_S)
 
     def await_bite(self, timeout_s: float) -> Evidence:
-        """See the old primary dead, another one named by most Sentinels, and a write to it."""
+        """Check that the old primary is dead, a majority of Sentinels names another one, and that one accepts a write."""
         if problem := wait(self._missing_bite, Deadline.after(timeout_s)):
             raise FaultDidNotBite(FailOverRedis.name, self.target, problem)
         took_s = time.monotonic() - self._begun_s
         return Evidence(
-            f"primary {LOOPBACK}:{self._old} killed; after {took_s:.1f} s {LOOPBACK}:{self._server.primary_port()} takes writes"
+            f"primary {LOOPBACK}:{self._old} killed; after {took_s:.1f} s {LOOPBACK}:{self._server.primary_port()} accepts writes"
         )
 
     def end(self) -> None:
@@ -49,7 +49,7 @@ class RedisFailover:
             self._server.spawn_node(self._old, replica_of=None if primary == self._old else primary)
 
     def await_healed(self, timeout_s: float) -> None:
-        """See the old primary follow the new one, and every Sentinel ready to fail over again."""
+        """Wait until the old primary replicates the new one and every Sentinel is ready for another failover."""
         try:
             self._server.await_ready(Deadline.after(timeout_s))
         except ServiceUnavailable as error:
@@ -57,7 +57,7 @@ class RedisFailover:
 
     def _missing_bite(self) -> str:
         if not is_refused(LOOPBACK, self._old):
-            return f"the old primary at port {self._old} still takes connections"
+            return f"the old primary at port {self._old} still accepts connections"
         primary = ask_primary(self._server.sentinels, PRIMARY_NAME)
         if primary is None:
             return "the Sentinels do not agree on a primary"
@@ -66,9 +66,9 @@ class RedisFailover:
         return missing_write(*primary)
 
 
-def inject(fault: FailOverRedis, means: Means) -> RedisFailover:
+def inject(fault: FailOverRedis, context: InjectionContext) -> RedisFailover:
     """The injection of one such fault."""
-    server = means.own_services["redis"]
+    server = context.own_services["redis"]
     assert isinstance(server, RedisServer), "an environment with Sentinels runs this kind of server"
     return RedisFailover(server)
 

@@ -1,4 +1,4 @@
-"""The form of an injector: what one kind of fault needs of an environment, where it is available, and how one such fault is made."""
+"""The type of an injector: what its kind of fault needs from an environment, where it is available, and how to inject it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ FaultT = TypeVar("FaultT", bound=Fault)
 
 
 class Capability(Enum):
-    """Something that an environment may have and a fault may need; its value says what an environment without it lacks."""
+    """Something that an environment may have and a fault may need; its value describes an environment without it."""
 
     PROCESSES = "it runs no processes of its own"
-    OWN_SERVICES = "it runs no service that it could kill"
+    OWN_SERVICES = "it runs no services of its own"
     SENTINELS = "its Redis has no replica and no Sentinels"
-    LINKS = "it has no services to which a process could be linked"
+    LINKS = "it cannot put a proxy between a process and a service"
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
-    """What an environment puts at the disposal of an injector, for one run."""
+class InjectionContext:
+    """What an environment provides to an injector, for one run."""
 
     host: ProcessHost
     links: Links
@@ -43,11 +43,11 @@ class Means:
 class Injector(Generic[FaultT]):
     """How one kind of fault is done in real environments.
 
-    `inject` makes the injection of one such fault. `needs`: what an environment must have. `programs`: what the machine must have.
-    `refusal`: why this very fault cannot be done in an environment with these capabilities, nothing (""): it can.
+    `inject` makes the injection of one such fault. `needs`: required of the environment. `programs`: required on the machine.
+    `refusal`: why this particular fault cannot be done in an environment with these capabilities; "" if it can.
     """
 
-    inject: Callable[[FaultT, Means], Injection]
+    inject: Callable[[FaultT, InjectionContext], Injection]
     needs: frozenset[Capability]
     programs: tuple[str, ...] = ()
     refusal: Callable[[FaultT, frozenset[Capability]], str] = lambda fault, capabilities: ""
@@ -57,14 +57,14 @@ class Injector(Generic[FaultT]):
         return self.needs <= capabilities
 
     def lack(self, fault: FaultT, capabilities: frozenset[Capability]) -> str:
-        """What an environment with these capabilities lacks for this fault, in words; nothing (""): nothing."""
+        """What an environment with these capabilities lacks for this fault, in words; "" if nothing."""
         for capability in Capability:
             if capability in self.needs - capabilities:
                 return capability.value
         return self.refusal(fault, capabilities)
 
     def missing_program(self) -> str:
-        """The program that this machine lacks, with its remedy; nothing (""): none."""
+        """The program that this machine lacks, with its remedy; "" if none."""
         return next((binaries.missing(program) for program in self.programs if binaries.find(program) is None), "")
 
 
@@ -92,6 +92,6 @@ def process_of(name: str, processes: Mapping[str, HostedProcess]) -> HostedProce
     found = next((process for process in processes.values() if name in process.spec.roles), None)
     if found is None:
         raise ChaosError(
-            f"no process is called {name!r} or plays that role; there are: {', '.join(processes) or 'none'}"
+            f"no process has the name or role {name!r}; the processes are: {', '.join(processes) or 'none'}"
         )
     return found

@@ -6,11 +6,11 @@ from chaos.errors import FaultDidNotBite, FaultDidNotHeal
 from chaos.faults import KillProcess
 from chaos.hosting.processes import HostedProcess, ProcessHost
 from chaos.injection import Evidence
-from chaos.injectors.injector import Capability, Injector, Means, process_of
+from chaos.injectors.injector import Capability, InjectionContext, Injector, process_of
 
 KILL_TIMEOUT_S = 10.0
 SETTLE_S = 0.2
-"""How long a restarted process has to be alive to count as healed: one that cannot start has usually ended by then."""
+"""How long a restarted process has to stay alive to count as healed; a process that cannot start usually ends sooner."""
 
 
 class ProcessKill:
@@ -33,7 +33,7 @@ class ProcessKill:
         self._killed = self._child.kill_tree(KILL_TIMEOUT_S)
 
     def await_bite(self, timeout_s: float) -> Evidence:
-        """See that signal 9, and nothing else, has ended it."""
+        """Check that signal 9 has ended it."""
         code = self._child.wait(timeout_s)
         if code != -signal.SIGKILL or self._child.pid not in self._killed:
             seen = "it still runs" if code is None else f"it had ended by itself, with exit code {code}"
@@ -50,7 +50,7 @@ class ProcessKill:
                 self._host.restart(self._process)
 
     def await_healed(self, timeout_s: float) -> None:
-        """See that the new incarnation stays alive for a moment."""
+        """Check that the new incarnation stays alive for `SETTLE_S`."""
         code = self._process.child.wait(min(SETTLE_S, timeout_s))
         if code is not None:
             words = self._process.child.log_tail(5)
@@ -59,9 +59,9 @@ class ProcessKill:
             )
 
 
-def inject(fault: KillProcess, means: Means) -> ProcessKill:
+def inject(fault: KillProcess, context: InjectionContext) -> ProcessKill:
     """The injection of one such fault."""
-    return ProcessKill(means.host, process_of(fault.process, means.processes))
+    return ProcessKill(context.host, process_of(fault.process, context.processes))
 
 
 INJECTOR = Injector(inject, needs=frozenset({Capability.PROCESSES}))

@@ -4,7 +4,7 @@ from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
 from chaos.faults import KillService
 from chaos.injection import Evidence
-from chaos.injectors.injector import Capability, Injector, Means
+from chaos.injectors.injector import Capability, InjectionContext, Injector
 from chaos.services.service import OwnService
 
 
@@ -19,14 +19,14 @@ class ServiceKill:
         self._ended = False
 
     def begin(self) -> None:
-        """SIGKILL to everything that holds its data."""
+        """SIGKILL to every process that holds its data."""
         self._begun = True
         self._evidence = self._service.kill()
 
     def await_bite(self, timeout_s: float) -> Evidence:
-        """See the processes gone and connections refused."""
+        """Check that the processes are gone and connections are refused."""
         problem = wait(
-            lambda: "" if self._service.is_gone() else "its port still takes connections", Deadline.after(timeout_s)
+            lambda: "" if self._service.is_gone() else "its port still accepts connections", Deadline.after(timeout_s)
         )
         if problem:
             raise FaultDidNotBite(KillService.name, self.target, problem)
@@ -40,7 +40,7 @@ class ServiceKill:
             self._service.respawn()
 
     def await_healed(self, timeout_s: float) -> None:
-        """See a full round trip through it, and that nothing is lost that it had confirmed."""
+        """Check a full round trip through it, and that it has lost no confirmed data."""
         try:
             self._service.await_ready(Deadline.after(timeout_s))
         except ServiceUnavailable as error:
@@ -49,9 +49,9 @@ class ServiceKill:
             raise FaultDidNotHeal(KillService.name, self.target, cost)
 
 
-def inject(fault: KillService, means: Means) -> ServiceKill:
+def inject(fault: KillService, context: InjectionContext) -> ServiceKill:
     """The injection of one such fault."""
-    return ServiceKill(means.own_services[fault.service])
+    return ServiceKill(context.own_services[fault.service])
 
 
 INJECTOR = Injector(inject, needs=frozenset({Capability.OWN_SERVICES}))

@@ -9,7 +9,7 @@ from chaos.errors import FaultDidNotBite, FaultDidNotHeal
 from chaos.faults import PauseProcess
 from chaos.hosting.processes import HostedProcess
 from chaos.injection import Evidence
-from chaos.injectors.injector import Capability, Injector, Means, process_of
+from chaos.injectors.injector import Capability, InjectionContext, Injector, process_of
 
 STOPPED = frozenset("Tt")
 ENDED = frozenset("ZX")
@@ -28,12 +28,12 @@ class ProcessPause:
         self._ended = False
 
     def begin(self) -> None:
-        """Take aim; `await_bite` stops it."""
+        """Choose the current incarnation; `await_bite` stops it."""
         self._begun = True
         self._child = self._process.child
 
     def await_bite(self, timeout_s: float) -> Evidence:
-        """See every thread of it and of its descendants stopped, those included that were forked meanwhile."""
+        """Check that every thread of it and of its descendants is stopped, including those forked meanwhile."""
         if problem := wait(self._missing, Deadline.after(timeout_s), every_s=0.002):
             raise FaultDidNotBite(PauseProcess.name, self.target, problem)
         threads = sum(len(list(_thread_states(pid))) for pid in self._stopped)
@@ -42,17 +42,17 @@ class ProcessPause:
         )
 
     def end(self) -> None:
-        """See that it is still stopped, and let it go on; `await_healed` raises if it was not."""
+        """Check that it is still stopped, and resume it; `await_healed` raises if it was not stopped."""
         if self._begun and not self._ended:
             self._ended = True
             self._problem = self._running_again()
             self._child.signal_tree(signal.SIGCONT)
 
     def await_healed(self, timeout_s: float) -> None:
-        """See every thread of it and of its descendants go on.
+        """Check that every thread of it and of its descendants runs again.
 
         Raises:
-            FaultDidNotBite: when the pause was to end, it was over already.
+            FaultDidNotBite: the pause had already ended before `end`.
             FaultDidNotHeal: it is still stopped, or has ended.
         """
         if self._problem:
@@ -61,7 +61,7 @@ class ProcessPause:
             raise FaultDidNotHeal(PauseProcess.name, self.target, problem)
 
     def _missing(self) -> str:
-        """Stop every process there is now; done when a second look finds no other one, and every thread is stopped."""
+        """Stop every process that exists now; done when a second pass finds no new process and every thread is stopped."""
         if self._child.exit_code is not None:
             raise FaultDidNotBite(
                 PauseProcess.name, self.target, f"it has ended, with exit code {self._child.exit_code}"
@@ -91,7 +91,7 @@ class ProcessPause:
 
 
 def _thread_states(pid: int) -> Iterator[str]:
-    """The state letter of each thread, as /proc shows it; nothing if the process is gone."""
+    """The state letter of each thread, from /proc; empty if the process is gone."""
     try:
         threads = list(Path(f"/proc/{pid}/task").iterdir())
     except OSError:
@@ -103,9 +103,9 @@ def _thread_states(pid: int) -> Iterator[str]:
             continue
 
 
-def inject(fault: PauseProcess, means: Means) -> ProcessPause:
+def inject(fault: PauseProcess, context: InjectionContext) -> ProcessPause:
     """The injection of one such fault."""
-    return ProcessPause(process_of(fault.process, means.processes))
+    return ProcessPause(process_of(fault.process, context.processes))
 
 
 INJECTOR = Injector(inject, needs=frozenset({Capability.PROCESSES}))

@@ -1,1 +1,1 @@
-"""What stands between a process and its services: links, relays that know AMQP, Toxiproxy."""
+"""The network between a process and its services: links, the AMQP relay, Toxiproxy proxies."""

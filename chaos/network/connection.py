@@ -1,4 +1,4 @@
-"""One relayed connection: two sockets, the bytes that wait to be sent to each, and the effect of a rule."""
+"""One relayed connection: two sockets, the bytes queued for each, and the effect of a rule."""
 
 import selectors
 import socket
@@ -13,33 +13,33 @@ from chaos.services.rabbitmq.frames import Frame, Splitter
 
 RECEIVE_BYTES = 1 << 16
 PENDING_MAX_BYTES = 1 << 20
-"""Maximum of bytes that wait for one side; beyond it, the other side is not read."""
+"""Maximum number of bytes queued for one side; beyond it, the other side is not read."""
 
 RESET = struct.pack("ii", 1, 0)
-"""SO_LINGER of no time: closing the socket resets the connection, like a peer that died."""
+"""SO_LINGER with time 0: closing the socket resets the connection, as when the peer dies."""
 
 Watch = Callable[[socket.socket, int, Callable[[int], None]], None]
 
 
 class LinkState:
-    """What the connections of one link share: where they lead, the rules armed, and what froze them. On the relay's thread only."""
+    """State shared by the connections of one link: target, armed rules, and the rules that froze it. On the relay's thread only."""
 
     def __init__(self, upstream: tuple[str, int]) -> None:
         self.upstream = upstream
         self.armed: list[ArmedRule] = []
         self.counted = Counters()
         self.frozen_by: list[ArmedRule] = []
-        """While there is one, nothing passes on any connection, open or new."""
+        """While it is not empty, nothing passes on any connection, open or new."""
         self.connections: set[RelayedConnection] = set()
 
     def freeze(self, armed: ArmedRule) -> None:
-        """Let nothing pass any more, on any connection."""
+        """Stop all traffic on every connection."""
         self.frozen_by.append(armed)
         for connection in self.connections:
             connection.update()
 
     def thaw(self, armed: ArmedRule) -> int:
-        """End the freeze of one rule; without another one, cut the frozen connections and let new ones through. How many were cut."""
+        """End the freeze of one rule; if no other is left, cut the frozen connections and accept new ones. Returns how many were cut."""
         if armed not in self.frozen_by:
             return 0
         self.frozen_by.remove(armed)
@@ -50,20 +50,20 @@ class LinkState:
 
 
 class Side:
-    """One of the two sockets, the frames that come out of it, and the bytes that wait to go into it."""
+    """One of the two sockets, the frames received from it, and the bytes queued for it."""
 
     def __init__(self, end: socket.socket, splitter: Splitter) -> None:
         self.socket = end
         self.splitter = splitter
         self.pending = bytearray()
         self.has_ended = False
-        """Whether its peer has ended its stream: nothing more will come out of it."""
+        """Whether its peer has ended its stream: nothing more will be received."""
         self.is_shut = False
-        """Whether the stream to its peer has been ended: nothing more goes into it."""
+        """Whether the stream to its peer has been ended: nothing more is sent."""
         self.events = 0
 
     def send_pending(self) -> None:
-        """Send as much as goes now."""
+        """Send as much as the socket accepts now."""
         if self.pending:
             with suppress(BlockingIOError):
                 del self.pending[: self.socket.send(self.pending)]
@@ -77,9 +77,9 @@ class RelayedConnection:
         self._watch = watch
         self._conversation = Conversation(link.counted) if counts else None
         self._firings: list[tuple[ArmedRule, Firing]] = []
-        """Of publishes that have not all been sent on yet."""
+        """For publishes that have not been forwarded completely."""
         self._is_connecting = True
-        self._is_dying = False
+        self._client_is_cut = False
         self._is_over = False
         self._client = Side(client, Splitter(preamble=True))
         self._broker = Side(socket.socket(), Splitter(preamble=False))
@@ -88,7 +88,7 @@ class RelayedConnection:
             side.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def start(self) -> None:
-        """Connect to the broker, unless nothing is to pass; a broker that is not there cuts the client off."""
+        """Connect to the broker, unless the link is frozen; if there is no broker, cut the client's connection."""
         try:
             if not self._link.frozen_by:
                 self._broker.socket.connect(self._link.upstream)
@@ -99,7 +99,7 @@ class RelayedConnection:
         self.update()
 
     def update(self) -> None:
-        """Watch for reading where nothing is frozen or piled up, and for writing where bytes wait."""
+        """Watch for reading unless frozen or the other queue is full, and for writing if bytes are queued."""
         if self._is_over:
             return
         for side, other in ((self._client, self._broker), (self._broker, self._client)):
@@ -115,7 +115,7 @@ class RelayedConnection:
                 self._watch(side.socket, events, self._ready_client if side is self._client else self._ready_broker)
 
     def cut(self) -> None:
-        """End it now, as if the other end had died: both sides are reset."""
+        """Reset both sides, as if the other end had died."""
         for side in (self._client, self._broker):
             with suppress(OSError):
                 side.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
@@ -133,14 +133,12 @@ class RelayedConnection:
         try:
             if self._is_connecting:
                 self._finish_connecting()
-            elif (
-                events & selectors.EVENT_READ and not self._link.frozen_by
-            ):  # it may have been frozen for an event before this
+            elif events & selectors.EVENT_READ and not self._link.frozen_by:  # an earlier event may have frozen it
                 self._receive(side, other)
             self._flush()
         except BlockingIOError:
-            pass  # there was nothing to read after all
-        except OSError:  # refused, or reset: the other side has to see the same
+            pass  # a spurious event
+        except OSError:  # refused, or reset: the other side gets the same
             self.cut()
         self.update()
 
@@ -155,19 +153,19 @@ class RelayedConnection:
         if not received:
             side.has_ended = True
             return
-        if self._is_dying and side is self._broker:
-            return  # bytes from the broker to a client that is cut off
+        if self._client_is_cut and side is self._broker:
+            return  # the client's connection is cut
         for frame in side.splitter.feed(received):
-            if not self._passes(side, frame):
+            if not self._forwards(side, frame):
                 return
             other.pending += frame.raw
             if self._link.frozen_by:
                 return
-        if side.splitter.is_blind:
+        if side.splitter.is_opaque:
             other.pending += side.splitter.take_unfinished()
 
-    def _passes(self, side: Side, frame: Frame) -> bool:
-        """Take note of the frame; whether it is to be passed on."""
+    def _forwards(self, side: Side, frame: Frame) -> bool:
+        """Record the frame; whether it is forwarded."""
         if self._conversation is None:
             return True
         try:
@@ -175,33 +173,33 @@ class RelayedConnection:
                 self._conversation.follow_broker(frame)
                 return True
             operation = self._conversation.follow_client(frame)
-        except (struct.error, IndexError):  # an incomplete frame: the broker decides about it, not the lab
+        except (struct.error, IndexError):  # a malformed frame: the broker deals with it
             return True
         if operation is None or not self._link.armed:
             return True
-        return self._obey_rules(operation)
+        return self._apply_rules(operation)
 
-    def _obey_rules(self, operation: AckSent | Published) -> bool:
-        """Have every armed rule count the operation, and fire those that waited for it; whether it is to be passed on."""
+    def _apply_rules(self, operation: AckSent | Published) -> bool:
+        """Let every armed rule count the operation, and fire those that it completes; whether it is forwarded."""
         counting = [armed for armed in self._link.armed if isinstance(operation, armed.rule.counts)]
-        due = [armed for armed in counting if armed.counts_to()]
+        due = [armed for armed in counting if armed.count()]
         if not due:
             return True
         assert self._conversation is not None, "an operation was read from it"
         firings = [(armed, _firing(armed.rule, operation, self._conversation)) for armed in due]
         if isinstance(operation, AckSent):
-            self._die(firings)
+            self._cut_client(firings)
             return False
         self._firings += firings
         for armed in due:
             self._link.freeze(armed)
         return True
 
-    def _die(self, firings: list[tuple[ArmedRule, Firing]]) -> None:
-        """The ack is swallowed: the broker still gets all that came before it, the client is cut off at once."""
+    def _cut_client(self, firings: list[tuple[ArmedRule, Firing]]) -> None:
+        """Swallow the ack: the broker still gets all earlier frames, the client's connection is cut at once."""
         for armed, firing in firings:
             armed.fire(firing)
-        self._is_dying = True
+        self._client_is_cut = True
         self._client.has_ended = True
         self._client.events = 0
         self._watch(self._client.socket, 0, self._ready_client)
@@ -210,11 +208,11 @@ class RelayedConnection:
         self._client.socket.close()
 
     def _flush(self) -> None:
-        """Send what waits; then end the stream to each side whose other side has ended its own."""
+        """Send queued bytes; then end the stream to each side whose other side has ended."""
         for side, other in ((self._client, self._broker), (self._broker, self._client)):
-            if self._is_dying and side is self._client:
+            if self._client_is_cut and side is self._client:
                 side.pending.clear()
-                # The broker may still be reading: a reset could cost it the frames before the ack.
+                # The broker may still be reading: a reset could drop the frames before the ack.
                 side.is_shut = other.has_ended
                 continue
             side.send_pending()
@@ -241,7 +239,7 @@ class RelayedConnection:
 
 
 def _firing(rule: Rule, operation: AckSent | Published, conversation: Conversation) -> Firing:
-    cut_off = conversation.unsettled() if isinstance(operation, AckSent) else ()
+    interrupted = conversation.unsettled() if isinstance(operation, AckSent) else ()
     return Firing(
         rule,
         operation.channel,
@@ -250,5 +248,5 @@ def _firing(rule: Rule, operation: AckSent | Published, conversation: Conversati
         in_confirm_mode=operation.in_confirm_mode,
         messages=tuple(content.message() for content in operation.contents),
         at_ns=time.monotonic_ns(),
-        interrupted=tuple(content.message() for content in cut_off),
+        interrupted=tuple(content.message() for content in interrupted),
     )

@@ -1,4 +1,4 @@
-"""One AMQP connection, followed frame by frame: publishes, deliveries, acks, confirms, and their messages. Pure; touches no socket."""
+"""One AMQP connection, followed frame by frame: publishes, deliveries, acks, confirms, and their messages. Pure, without sockets."""
 
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -26,18 +26,18 @@ from chaos.services.rabbitmq.frames import (
 )
 
 BODY_MAX_BYTES = 1 << 20
-"""Kept of one body; the rest is cut off."""
+"""Maximum kept of one body; the rest is dropped."""
 KEPT_MAX_BYTES = 64 << 20
-"""Kept of all bodies of one connection that are not settled yet; beyond it, bodies are cut off."""
+"""Maximum kept of all unsettled bodies of one connection; beyond it, bodies are truncated."""
 UNSETTLED_MAX = 20_000
-"""Deliveries remembered per channel; beyond it the oldest are forgotten (their acks count, but their messages are unknown)."""
+"""Deliveries remembered per channel; beyond it the oldest are forgotten (their acks are counted, but their messages are unknown)."""
 
 
 @dataclass(slots=True)
 class Counters:
-    """The traffic on a link since it was made, without the lab's own round trips. Only ever grows.
+    """The traffic on a link since it was opened, without the lab's own round trips. Never decreases.
 
-    Shows that a process used its link, and that the relay reads the traffic right: with no fault on, what a test sent is what it counts.
+    Shows that a process used its link. Tests without faults compare it with what they sent.
     """
 
     connections: int = 0
@@ -49,7 +49,7 @@ class Counters:
 
 @dataclass(slots=True)
 class Content:
-    """A message on its way: the method that announced it, its header frame, and its body as far as it has come and is kept."""
+    """A message in transit: the method that announced it, its header frame, and the kept part of its body."""
 
     method: int
     tag: int
@@ -59,17 +59,17 @@ class Content:
     body: bytearray = field(default_factory=bytearray)
 
     def is_complete(self) -> bool:
-        """Whether all of its body has come."""
+        """Whether the whole body has been received."""
         return self.size >= 0 and self.received >= self.size
 
     def message(self) -> Message:
-        """As evidence. Only for the few messages that are struck: reading the header costs more than all the rest."""
+        """As evidence. Only for the few struck messages: parsing the header costs more than everything else."""
         return Message(self.body.decode(errors="replace"), read_properties(self.header), len(self.body) < self.size)
 
 
 @dataclass(frozen=True, slots=True)
 class AckSent:
-    """A client acknowledges: one delivery, or all up to it. `contents`: the messages, as far as they are remembered."""
+    """A client acknowledges one delivery, or all up to it. `contents`: the messages that are still remembered."""
 
     channel: int
     tag: int
@@ -81,7 +81,7 @@ class AckSent:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A publish of a client is complete: its last frame is this one. `tag`: its number in its channel."""
+    """A client's publish is complete with this frame. `tag`: its number in its channel."""
 
     channel: int
     tag: int
@@ -110,7 +110,7 @@ class Conversation:
         self._kept_bytes = 0
 
     def follow_client(self, frame: Frame) -> AckSent | Published | None:
-        """Take note of a frame that the client sent; an operation for which rules may wait, or None."""
+        """Record a frame that the client sent; returns an operation that rules may count, or None."""
         channel = self._channel(frame)
         if frame.kind == METHOD:
             return self._follow_client_method(frame, channel)
@@ -124,7 +124,7 @@ class Conversation:
         return Published(frame.channel, content.tag, channel.in_confirm_mode, (content,))
 
     def follow_broker(self, frame: Frame) -> None:
-        """Take note of a frame that the broker sent."""
+        """Record a frame that the broker sent."""
         channel = self._channel(frame)
         if frame.kind == METHOD:
             method = frame.method
@@ -142,7 +142,7 @@ class Conversation:
                 channel.incoming = None
 
     def unsettled(self) -> tuple[Content, ...]:
-        """The deliveries that wait for their settlement, of all channels."""
+        """The deliveries of all channels that are not settled yet."""
         return tuple(content for channel in self._channels.values() for content in channel.unsettled.values())
 
     def _follow_client_method(self, frame: Frame, channel: _Channel) -> AckSent | None:
@@ -175,7 +175,7 @@ class Conversation:
             self._forget(channel, next(iter(channel.unsettled)))
 
     def _settle(self, channel: _Channel, tag: int, multiple: bool) -> tuple[Content, ...]:
-        """Forget the deliveries that are settled now; their messages."""
+        """Forget the deliveries that this settles; returns their messages."""
         unsettled = channel.unsettled
         if not multiple:
             return (self._forget(channel, tag),) if tag in unsettled else ()

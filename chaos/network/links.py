@@ -1,4 +1,4 @@
-"""Links: the relay and the proxies between one process of the system under test and its services, so that faults can be aimed at it."""
+"""Links: the relay and the proxies between one process under test and its services, so that faults can be aimed at that process."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from chaos.hosting.warden_client import WardenClient
 from chaos.network.conversation import Counters
 from chaos.network.proxies import NetworkProxy
 from chaos.network.relay import Link, Relay
-from chaos.ports import LOOPBACK, PortLease
+from chaos.ports import LOOPBACK, PortAllocator
 from chaos.services.addresses import Services
 from chaos.services.registry import addresses
 from chaos.services.toxiproxy.server import ToxiproxyServer
@@ -23,12 +23,12 @@ START_TIMEOUT_S = 20.0
 class Links:
     """The links of one run at a time.
 
-    The descriptor of a service names the ways to it: the AMQP relay, a proxy of a Toxiproxy server, or both, the proxy first. Toxiproxy
-    is started for the first link. Where that program is missing there are no proxies: faults of the relay still work, faults of the
-    network are refused.
+    The descriptor of a service names what a link to it consists of: the AMQP relay, a Toxiproxy proxy, or both, the proxy first.
+    Toxiproxy is started for the first link. Without that program there are no proxies: relay faults still work, network faults are
+    refused.
     """
 
-    def __init__(self, warden: WardenClient, directory: Path, ports: PortLease) -> None:
+    def __init__(self, warden: WardenClient, directory: Path, ports: PortAllocator) -> None:
         self._warden = warden
         self._directory = directory
         self._ports = ports
@@ -37,10 +37,10 @@ class Links:
         self._links: dict[str, Link] = {}
         self._proxies: dict[tuple[str, str], NetworkProxy] = {}
         """By process and service."""
-        self._leased: list[int] = []
+        self._allocated_ports: list[int] = []
 
     def open(self, services: Services, processes: Sequence[str]) -> Mapping[str, Services]:
-        """Links of their own for these processes; those of the run before are closed."""
+        """Links for these processes; those of the previous run are closed."""
         self.clear()
         has_services = any(addresses(services))
         if processes and has_services and self._toxiproxy is None and binaries.find("toxiproxy-server"):
@@ -57,7 +57,7 @@ class Links:
         """
         if process not in self._links:
             raise ChaosError(
-                f"process {process!r} has no link to rabbitmq of its own: it was not `linked` at provision"
+                f"process {process!r} has no link to rabbitmq: `provision` was called without it in `linked`"
             )
         return self._links[process]
 
@@ -69,7 +69,7 @@ class Links:
         """
         if (process, service) not in self._proxies:
             raise ChaosError(
-                f"no proxy stands between process {process!r} and {service}: it was not `linked` at provision"
+                f"no proxy between process {process!r} and {service}: `provision` was called without it in `linked`"
             )
         return self._proxies[process, service]
 
@@ -89,9 +89,9 @@ class Links:
         for proxy in self._proxies.values():
             proxy.api.delete(proxy.name)
         self._proxies.clear()
-        for port in self._leased:
+        for port in self._allocated_ports:
             self._ports.release(port)
-        self._leased.clear()
+        self._allocated_ports.clear()
 
     def close(self) -> None:
         """End the relay; Toxiproxy ends with the warden. Idempotent."""
@@ -117,20 +117,22 @@ class Links:
         if self._relay is None:
             self._relay = Relay()
         upstream = (address.host, address.port)
-        self._links[process] = self._relay.open_link(process, upstream, port=self._lease(), side_port=self._lease())
+        self._links[process] = self._relay.open_link(
+            process, upstream, port=self._allocate_port(), health_port=self._allocate_port()
+        )
         host, port = self._links[process].address
         return replace(address, host=host, port=port)
 
     def _through_proxy(self, process: str, service: str, address: Any) -> Any:
         if self._toxiproxy is None:
             return address
-        listen = (LOOPBACK, self._lease())
+        listen = (LOOPBACK, self._allocate_port())
         proxy = NetworkProxy(self._toxiproxy.api, f"{process}-to-{service}")
         proxy.api.create(proxy.name, listen=listen, upstream=(address.host, address.port))
         self._proxies[process, service] = proxy
         return replace(address, host=listen[0], port=listen[1])
 
-    def _lease(self) -> int:
-        port = self._ports.claim()
-        self._leased.append(port)
+    def _allocate_port(self) -> int:
+        port = self._ports.allocate()
+        self._allocated_ports.append(port)
         return port

@@ -1,4 +1,4 @@
-"""The Toxiproxy proxy between one process and one service, with the faults that are on it: each is lifted by itself."""
+"""The Toxiproxy proxy between one process and one service, with its active faults; each is lifted separately."""
 
 import itertools
 import threading
@@ -8,7 +8,7 @@ from chaos.services.toxiproxy.client import Toxic, Toxiproxy
 
 
 class NetworkProxy:
-    """One proxy. Thread-safe. Faults that overlap add up; the toxics of each have names of their own."""
+    """One proxy. Thread-safe. Faults that overlap add up; the toxics of each have unique names."""
 
     def __init__(self, api: Toxiproxy, name: str) -> None:
         self.api = api
@@ -19,14 +19,14 @@ class NetworkProxy:
         self._refusing: set[int] = set()
 
     def degrade(self, toxics: Sequence[Toxic]) -> int:
-        """Put these toxics on open connections and new ones; the number by which to take them off again."""
+        """Add these toxics, for open and new connections; returns the number for `restore`."""
         with self._lock:
             number = next(self._numbers)
             self._toxics[number] = self.api.add(self.name, toxics, suffix=f"_{number}")
         return number
 
     def refuse(self) -> int:
-        """Break open connections, and refuse new ones; the number by which to end that."""
+        """Break open connections and refuse new ones; returns the number for `restore`."""
         with self._lock:
             number = next(self._numbers)
             self._refusing.add(number)
@@ -34,7 +34,7 @@ class NetworkProxy:
         return number
 
     def restore(self, number: int) -> None:
-        """Lift one fault; the others stay on. Idempotent."""
+        """Lift one fault; the others stay active. Idempotent."""
         with self._lock:
             self.api.remove(self.name, self._toxics.pop(number, ()))
             if number in self._refusing:

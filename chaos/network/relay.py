@@ -1,7 +1,7 @@
-"""The AMQP relay: one thread between processes and RabbitMQ that passes every byte on, except where a rule applies.
+"""The AMQP relay: one thread between processes and RabbitMQ that forwards every byte, except where a rule applies.
 
-Each process gets a `Link` of its own: a loopback port, counters, and the rules armed on it. Frames are read
-to follow the conversation; the bytes are passed on as they came. Other protocols (TLS, for example) are passed on unread.
+Each process has its own `Link`: a loopback port, counters, and armed rules. Frames are parsed to follow the conversation;
+the bytes are forwarded unchanged. Other protocols (TLS, for example) are forwarded without parsing.
 """
 
 import selectors
@@ -24,7 +24,7 @@ CALL_TIMEOUT_S = 10.0
 
 Result = TypeVar("Result")
 Ready = Callable[[int], None]
-"""What the loop calls for a socket that is ready, with the events it is ready for."""
+"""Called by the loop for a ready socket, with its events."""
 
 
 class Relay:
@@ -41,9 +41,9 @@ class Relay:
         self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
         self._thread.start()
 
-    def open_link(self, name: str, upstream: tuple[str, int], *, port: int, side_port: int) -> "Link":
+    def open_link(self, name: str, upstream: tuple[str, int], *, port: int, health_port: int) -> "Link":
         """A new link from two loopback ports to a broker; see `Link`."""
-        return self.call(lambda: self._open(name, upstream, port, side_port))
+        return self.call(lambda: self._open(name, upstream, port, health_port))
 
     def close(self) -> None:
         """Cut every connection, stop listening, end the thread. Idempotent."""
@@ -53,13 +53,13 @@ class Relay:
             self._thread.join(CALL_TIMEOUT_S)
 
     def call(self, work: Callable[[], Result]) -> Result:
-        """The result of `work`, done on the relay's own thread, where nothing changes meanwhile."""
+        """The result of `work`, executed on the relay's thread, so that no state changes meanwhile."""
         done: Future[Result] = Future()
 
         def do() -> None:
             try:
                 done.set_result(work())
-            except BaseException as error:  # noqa: BLE001  it is raised again where it was asked for
+            except BaseException as error:  # noqa: BLE001  raised again in the calling thread
                 done.set_exception(error)
 
         self._calls.append(do)
@@ -67,7 +67,7 @@ class Relay:
         return done.result(CALL_TIMEOUT_S)
 
     def watch(self, watched: socket.socket, events: int, ready: Ready) -> None:
-        """From now on call `ready` for these events of a socket; no events: forget it. On the relay's thread only."""
+        """From now on call `ready` for these events of a socket; 0: stop watching. On the relay's thread only."""
         known = watched.fileno() in self._selector.get_map()
         if not events:
             if known:
@@ -77,8 +77,8 @@ class Relay:
         else:
             self._selector.register(watched, events, ready)
 
-    def _open(self, name: str, upstream: tuple[str, int], port: int, side_port: int) -> "Link":
-        link = Link(self, name, upstream, port, side_port)
+    def _open(self, name: str, upstream: tuple[str, int], port: int, health_port: int) -> "Link":
+        link = Link(self, name, upstream, port, health_port)
         self._links.append(link)
         return link
 
@@ -95,25 +95,25 @@ class Relay:
     def _run(self) -> None:
         while not self._is_over:
             for key, events in self._selector.select():
-                key.data(events)  # its socket may have been closed for an event before this one
+                key.data(events)  # an earlier event may have closed its socket
         self._selector.close()
         self._wakeup.close()
         self._wakeup_in.close()
 
 
 class Link:
-    """The link of one process to the broker: connections to `address` are relayed, counted, and subject to the rules armed.
+    """The link of one process to the broker: connections to `address` are relayed, counted, and subject to the armed rules.
 
-    The side door is for the lab's own round trips: the same way, frozen with it, but neither counted nor subject to rules.
+    `health_address` is for the lab's own round trips: it freezes with the link, but is neither counted nor subject to rules.
     """
 
-    def __init__(self, relay: Relay, name: str, upstream: tuple[str, int], port: int, side_port: int) -> None:
+    def __init__(self, relay: Relay, name: str, upstream: tuple[str, int], port: int, health_port: int) -> None:
         self.name = name
         self.address = (LOOPBACK, port)
-        self.side_door = (LOOPBACK, side_port)
+        self.health_address = (LOOPBACK, health_port)
         self._relay = relay
         self._state = LinkState(upstream)
-        self._listeners = [_listen(self.address), _listen(self.side_door)]
+        self._listeners = [_listen(self.address), _listen(self.health_address)]
         for listener, counts in zip(self._listeners, (True, False), strict=True):
             relay.watch(listener, selectors.EVENT_READ, self._accepts(listener, counts))
 
@@ -122,13 +122,13 @@ class Link:
         return self._relay.call(lambda: replace(self._state.counted))
 
     def arm(self, rule: Rule) -> ArmedRule:
-        """Have a rule wait for its operation, counted from now. Several may be armed; each counts by itself."""
+        """Arm a rule: it counts its operations from now on. Several rules may be armed; each has its own count."""
         armed = ArmedRule(rule)
         self._relay.call(lambda: self._state.armed.append(armed))
         return armed
 
     def disarm(self, armed: ArmedRule) -> None:
-        """Have a rule wait no longer. Idempotent."""
+        """Disarm a rule. Idempotent."""
 
         def take() -> None:
             if armed in self._state.armed:
@@ -137,9 +137,9 @@ class Link:
         self._relay.call(take)
 
     def thaw(self, armed: ArmedRule) -> int:
-        """End the freeze of one rule: cut what was frozen (what it held back is lost), let new connections through; how many were cut.
+        """End the freeze of one rule: cut frozen connections (held bytes are lost), accept new ones; returns how many were cut.
 
-        While another rule keeps the link frozen, nothing is cut.
+        While another rule keeps the link frozen, no connection is cut.
         """
         return self._relay.call(lambda: self._state.thaw(armed))
 
@@ -158,7 +158,7 @@ class Link:
 
     def _accepts(self, listener: socket.socket, counts: bool) -> Ready:
         def accept(_: int) -> None:
-            # The client is gone again, or the lab is out of descriptors: then its connection is refused.
+            # The client is already gone, or the lab is out of file descriptors: the connection is refused.
             with suppress(OSError):
                 client, _address = listener.accept()
                 if counts:
@@ -184,4 +184,4 @@ def _listen(address: tuple[str, int]) -> socket.socket:
 
 
 def _nothing(_: int) -> None:
-    """For a socket that is watched no longer."""
+    """The callback of a socket that is no longer watched."""

@@ -1,4 +1,4 @@
-"""Rules of the relay, as frozen data: an operation to wait for, and what to do then. A rule fires once, and keeps the evidence."""
+"""Rules of the relay, as frozen data: which operation to wait for, and what to do then. A rule fires once and keeps the evidence."""
 
 import threading
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from chaos.network.conversation import AckSent, Published
 
 @dataclass(frozen=True, slots=True)
 class SwallowNthAck:
-    """Do not pass on the `nth` basic.ack that a client sends from now on, then cut its connection."""
+    """Drop the `nth` basic.ack that a client sends from now on, then cut its connection."""
 
     counts: ClassVar[type] = AckSent
 
@@ -19,7 +19,7 @@ class SwallowNthAck:
 
 @dataclass(frozen=True, slots=True)
 class FreezeAtNthPublish:
-    """Pass on the `nth` basic.publish that a client sends from now on, and after it nothing in either direction."""
+    """Forward the `nth` basic.publish that a client sends from now on, and after it nothing in either direction."""
 
     counts: ClassVar[type] = Published
 
@@ -33,9 +33,9 @@ Rule = SwallowNthAck | FreezeAtNthPublish
 class Firing:
     """What a rule did when it fired.
 
-    `tag`: the delivery tag of the ack, or the number of the publish in its channel. `messages`: those that it was about (several for
-    an ack of many). `in_confirm_mode`: of the channel, at a publish. `at_ns`: on the monotonic clock. `interrupted`: messages of
-    other deliveries that were not settled on the connection that it cut.
+    `tag`: the delivery tag of the ack, or the number of the publish in its channel. `messages`: those of the operation (several for an
+    ack of many). `in_confirm_mode`: of the publisher's channel. `at_ns`: on the monotonic clock. `interrupted`: messages of other
+    unsettled deliveries on the connection that it cut.
     """
 
     rule: Rule
@@ -48,7 +48,7 @@ class Firing:
     interrupted: tuple[Message, ...] = ()
 
     def evidence(self) -> Evidence:
-        """For an injector: in words, which quote no message, and with the messages."""
+        """For an injector: a sentence that quotes no message, and the messages."""
         return Evidence(self._words(), self.messages, self.at_ns, self.interrupted)
 
     def _words(self) -> str:
@@ -66,7 +66,7 @@ class Firing:
 
 
 class ArmedRule:
-    """A rule on a link, from when it is armed: counts its operations, and keeps its firing. Fires at most once."""
+    """A rule armed on a link: counts its operations, and keeps its firing. Fires at most once."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
@@ -79,18 +79,18 @@ class ArmedRule:
         """Whether it has fired."""
         return self._firing is not None
 
-    def counts_to(self) -> bool:
-        """Count one more operation; whether it is the one that the rule waits for."""
+    def count(self) -> bool:
+        """Count one operation; whether the rule has to fire now."""
         self.seen += 1
         return self.seen == self.rule.nth and not self.is_spent
 
     def fire(self, firing: Firing) -> None:
-        """Keep the firing, and wake the threads that wait for it."""
+        """Store the firing, and wake the waiting threads."""
         assert self._firing is None, "a rule fires once"
         self._firing = firing
         self._fired.set()
 
     def await_firing(self, timeout_s: float) -> Firing | None:
-        """Block until it has fired; the firing, or None if there is none in time."""
+        """Block until it has fired; the firing, or None after the time-out."""
         self._fired.wait(timeout_s)
         return self._firing

@@ -1,1 +1,1 @@
-"""The servers a lab talks to: how each is started in a directory of its own, and the round trip that shows it healthy."""
+"""The services: how each is started in a directory of its own, and the round trip that shows that it is healthy."""

@@ -1,4 +1,4 @@
-"""Where services are reached: plain data, handed to systems under test. A new service adds its name, its address, and a field."""
+"""Addresses of services: plain data, given to systems under test. A new service adds its name, its address class, and a field."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ class MysqlAddress:
 
 @dataclass(frozen=True, slots=True)
 class RedisAddress:
-    """A Redis primary; where Sentinels watch it (host, port each), ask them for the primary instead of trusting host and port."""
+    """A Redis primary. If `sentinels` (host, port each) is not empty, ask them for the primary instead of using host and port."""
 
     host: str
     port: int
@@ -80,5 +80,5 @@ class Services:
     links: Mapping[str, "Services"] = field(default_factory=dict)
 
     def as_seen_by(self, process: str) -> "Services":
-        """The addresses for one process: its own links, or the common addresses if it has none."""
+        """The addresses for one process: its links, or the common addresses if it has none."""
         return self.links.get(process, replace(self, links={}))

@@ -1,4 +1,4 @@
-"""A service in a container of its own, on a loopback port that stays its own as long as the lab lives."""
+"""A service in a container of its own, on a loopback port reserved for it until the lab ends."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -7,30 +7,30 @@ from typing import ClassVar
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import ChaosError, ServiceUnavailable
-from chaos.ports import LOOPBACK, PortLease, is_free, is_refused
+from chaos.ports import LOOPBACK, PortAllocator, is_free, is_refused
 from chaos.services.addresses import Services
 from chaos.services.docker_engine import Container, DockerEngine
 from chaos.services.service import START_TRIES
 
 
 class ContainerService(ABC):
-    """A service in a container. The image is there already; the container, and the volumes that its image declares, hold the data.
+    """A service in a container. Its image is already on the machine; the container and the image's volumes hold the data.
 
-    `lab`: the beginning of the container's name, which shows to which lab it belongs.
+    `lab`: prefix of the container's name, which shows to which lab it belongs.
     """
 
     name: ClassVar[str]
     inner_port: ClassVar[int]
-    """Where the server listens, in its container."""
+    """The server's port inside the container."""
     command: ClassVar[Sequence[str]] = ()
     """Arguments for the image's entry point; (): its default."""
 
-    def __init__(self, engine: DockerEngine, image: str, lab: str, leases: PortLease) -> None:
+    def __init__(self, engine: DockerEngine, image: str, lab: str, allocator: PortAllocator) -> None:
         self.port = 0
         self._container_name = f"{lab}-{self.name}"
         self._engine = engine
         self._image = image
-        self._leases = leases
+        self._allocator = allocator
         self._container: Container | None = None
         self._removed = False
         self._lock = threading.Lock()
@@ -38,11 +38,11 @@ class ContainerService(ABC):
     @property
     @abstractmethod
     def _environment(self) -> Mapping[str, str]:
-        """The variables by which the image's documentation lets a user be made."""
+        """The variables that make the image create a user, as it documents."""
 
     @abstractmethod
     def missing(self) -> str:
-        """The part of a full round trip that fails, in words; nothing ("") when the service is well. Short, without side effects."""
+        """The failing step of a full round trip, as a sentence; "" if the service is healthy. Quick, without side effects."""
 
     @abstractmethod
     def version(self) -> str:
@@ -50,30 +50,30 @@ class ContainerService(ABC):
 
     @abstractmethod
     def provide(self, services: Services) -> Services:
-        """The services of a run with the address of this one, and its namespace made anew."""
+        """The services of a run with the address of this one, and its namespace created empty."""
 
     @property
     def data_ports(self) -> Sequence[int]:
-        """Its only one."""
+        """Its only port."""
         return [self.port]
 
     @property
     def container(self) -> Container:
-        """That of this service, which has been started."""
+        """The container, after `start`."""
         assert self._container is not None, "it was not started"
         return self._container
 
     def start(self, deadline: Deadline) -> None:
         """Create and start the container, and wait until a round trip succeeds."""
         for tries_left in reversed(range(START_TRIES)):
-            self.port = self._leases.claim()
+            self.port = self._allocator.allocate()
             try:
                 self._launch()
                 break
             except ChaosError as error:
                 if tries_left == 0 or deadline.is_over() or is_free(self.port):
                     raise ServiceUnavailable(self.name, str(error)) from error
-                # A program without a lease was faster and has this port: take another one.
+                # A program that makes no reservation took this port: try another one.
         self.await_ready(deadline)
 
     def await_ready(self, deadline: Deadline) -> None:
@@ -83,7 +83,7 @@ class ContainerService(ABC):
             raise ServiceUnavailable(self.name, f"not ready after {deadline.timeout_s:g} s: {problem}", words)
 
     def kill(self) -> str:
-        """SIGKILL to the container; in words, what was killed."""
+        """SIGKILL to the container; returns a sentence that names it."""
         self.container.kill()
         return f"{self.name}: killed container {self.container.name}"
 
@@ -96,11 +96,11 @@ class ContainerService(ABC):
         self.container.start()
 
     def confirmed_data_lost_by_kill(self) -> str:
-        """Nothing is lost: everything confirmed is in its files."""
+        """Always "": everything confirmed is in its files."""
         return ""
 
     def remove(self) -> None:
-        """Remove the container and its data; a start still under way makes no other. Idempotent."""
+        """Remove the container and its data; a concurrent start creates no new one. Idempotent."""
         with self._lock:
             self._removed = True
             if self._container is not None:
@@ -109,7 +109,7 @@ class ContainerService(ABC):
     def _launch(self) -> None:
         with self._lock:
             if self._removed:
-                raise ChaosError("its environment was left while it started")
+                raise ChaosError("its environment was closed while it started")
             if self._container is not None:
                 self._container.remove()
             self._container = self._engine.create(

@@ -1,8 +1,8 @@
-"""The Docker daemon of this machine, reached as testcontainers reaches it: the only module that imports it, or Docker's SDK.
+"""The Docker daemon of this machine, through testcontainers: the only module that imports it, or Docker's SDK.
 
-testcontainers brings the connection (contexts, DOCKER_HOST, registry logins) and the labels. Its container classes are not
-used: their readiness is a line of a log or a ping, their ports listen on every interface and change at every restart, and
-their reaper, an image of its own that is given the daemon's socket, is started twice by two threads.
+testcontainers provides the connection (contexts, DOCKER_HOST, registry logins) and the labels. Its container classes are not
+used: they judge readiness by a log line or a ping, their ports listen on every interface and change at every restart, and
+two threads start their reaper, an image of its own that gets the daemon's socket, twice.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ DAEMON = "install Docker, start it (systemctl start docker), or let this user re
 
 
 class Container:
-    """A container that this lab has created. Every method raises ChaosError when the daemon does not do its part."""
+    """A container that this lab has created. Every method raises ChaosError if the daemon reports an error or does not answer."""
 
     def __init__(self, container: "DockerContainer") -> None:
         self._container = container
@@ -42,7 +42,7 @@ class Container:
         return str(self._container.name)
 
     def start(self) -> None:
-        """Start it, or start it again: on the ports and the data that it had."""
+        """Start it, or start it again on the same ports and data."""
         with _explained(f"container {self.name} does not start"):
             self._container.start()
 
@@ -59,13 +59,13 @@ class Container:
         return None if state["Running"] else int(state["ExitCode"])
 
     def log_tail(self, lines_max: int = 15) -> str:
-        """The last lines that it printed."""
+        """The last lines of its output."""
         with _explained(f"container {self.name} has no log"):
             return bytes(self._container.logs(tail=lines_max)).decode(errors="replace").rstrip()
 
     def output_of(self, script: str) -> str:
         """The output of a shell script that runs in the container."""
-        with _explained(f"nothing can be asked in container {self.name}"):
+        with _explained(f"container {self.name} cannot run a command"):
             return bytes(self._container.exec_run(["sh", "-c", script], stderr=False).output).decode(errors="replace")
 
     def remove(self) -> None:
@@ -92,7 +92,7 @@ class DockerEngine:
         self._client.client.close()
 
     def version(self) -> str:
-        """The daemon's."""
+        """Of the daemon."""
         with _explained("the Docker daemon does not answer"):
             return str(self._client.client.version()["Version"])
 
@@ -112,9 +112,9 @@ class DockerEngine:
         repository, tag = _split(image)
         trouble = f"the image {image} is not on this machine, and cannot be pulled"
         with _explained(trouble):
-            for news in self._client.client.api.pull(repository, tag=tag, stream=True, decode=True):
-                if "error" in news:
-                    raise ChaosError(f"{trouble}: {news['error']}")
+            for progress in self._client.client.api.pull(repository, tag=tag, stream=True, decode=True):
+                if "error" in progress:
+                    raise ChaosError(f"{trouble}: {progress['error']}")
                 if deadline.is_over():
                     raise ChaosError(f"{trouble} within {deadline.timeout_s:g} s")
 
@@ -127,7 +127,7 @@ class DockerEngine:
         environment: Mapping[str, str],
         ports: Mapping[int, int],
     ) -> Container:
-        """A container of an image that is on this machine, not yet started. `ports`: its own to loopback ports of this machine."""
+        """A container, not yet started, of an image that is on this machine. `ports`: from its ports to loopback ports."""
         with _explained(f"no container of the image {image} can be created"):
             made = self._client.create(
                 image,
@@ -136,16 +136,16 @@ class DockerEngine:
                 environment=dict(environment),
                 ports={f"{inner}/tcp": (LOOPBACK, outer) for inner, outer in ports.items()},
                 labels={LAB_LABEL: str(self._lab)},
-                network="bridge",  # asked for, for else testcontainers would guess one where the lab is in a container
+                network="bridge",  # explicit: else testcontainers guesses a network if the lab is in a container
             )
         return Container(made)
 
     def names(self) -> list[str]:
-        """Of the containers of all labs, running or not."""
+        """Names of the containers of all labs, running or not."""
         return sorted(str(container.name) for container in self._labelled())
 
     def remove_orphans(self) -> list[str]:
-        """Remove the containers of labs that were killed before they could; their names."""
+        """Remove the containers of labs that have ended without removing them; returns their names."""
         removed = []
         for container in self._labelled():
             lab = LabIdentity.parse(container.labels[LAB_LABEL])
@@ -164,24 +164,24 @@ def connect() -> DockerEngine:
     """A connection to the daemon of this machine.
 
     Raises:
-        ChaosError: the package is not installed, or no daemon of this machine answers; the message names the remedy.
+        ChaosError: the package is not installed, or no daemon on this machine answers; the message says what to do.
     """
     try:
         from testcontainers.core.docker_client import DockerClient
     except ModuleNotFoundError as error:
         raise ChaosError(f"containers need testcontainers, which is not installed: {SDK}") from error
-    with _explained("containers need a Docker daemon, and none answers", DAEMON):
+    with _explained("containers need a Docker daemon, but none answers", DAEMON):
         client = DockerClient(timeout=ANSWER_TIMEOUT_S)
         client.client.ping()
     host = urlsplit(client.client.api.base_url).hostname
     if host not in ("localhost", LOOPBACK, "::1"):
         client.client.close()
-        raise ChaosError(f"containers need the Docker daemon of this machine, and DOCKER_HOST leads to {host}")
+        raise ChaosError(f"containers need the Docker daemon of this machine, but DOCKER_HOST points to {host}")
     return DockerEngine(client)
 
 
 def _split(image: str) -> tuple[str, str | None]:
-    """Repository and tag, as the SDK takes them: without a tag it would pull all tags of the image."""
+    """Repository and tag for the SDK, which without a tag would pull all tags of the image."""
     if "@" in image:
         return image, None
     repository, colon, tag = image.rpartition(":")

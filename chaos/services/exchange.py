@@ -1,4 +1,4 @@
-"""An open connection of the lab through a link: a network fault does the same to it as to the connections of the linked process."""
+"""A connection of the lab through a link: a network fault affects it in the same way as the connections of the linked process."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,20 +6,20 @@ from typing import Protocol
 
 
 class Exchange(Protocol):
-    """A connection for one question after the other; every error is a TimeoutError or a ConnectionError."""
+    """A connection for requests, one after another; every error is a TimeoutError or a ConnectionError."""
 
     def ask(self, reply_bytes: int = 0) -> float:
-        """Seconds until the answer to a question was there, an answer of at least so many bytes."""
+        """Send a request whose answer has at least that many bytes; seconds until the answer is complete."""
 
     def close(self) -> None:
-        """Hang up, without a message to the server, which may not listen any more."""
+        """Close the socket without a message to the server, which may no longer read."""
 
 
 @contextmanager
 def as_os_errors(*kinds: type[Exception], timeouts: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turn the errors of a driver into TimeoutError (nothing came) or ConnectionError (the connection broke).
+    """Turn the errors of a driver into TimeoutError (no answer) or ConnectionError (the connection broke).
 
-    `kinds`: those of the driver. `timeouts`: those among them that mean a time-out.
+    `kinds`: the driver's errors. `timeouts`: those that mean a time-out.
     """
     caught: tuple[type[Exception], ...] = (OSError, *kinds)
     try:

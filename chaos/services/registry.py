@@ -10,7 +10,7 @@ from chaos.services.exchange import Exchange
 
 
 def descriptor(name: ServiceName) -> ServiceDescriptor[Any]:
-    """What the lab knows of that service."""
+    """The descriptor of that service."""
     found: ServiceDescriptor[Any] = import_module(f"{__package__}.{name}.descriptor").DESCRIPTOR
     return found
 
@@ -24,6 +24,6 @@ def addresses(services: Services) -> Iterator[tuple[ServiceDescriptor[Any], Any]
 
 
 def open_exchange(address: Address, timeout_s: float) -> Exchange:
-    """A new connection to the service at that address; each step, and each question later, takes `timeout_s` at most."""
+    """A new connection to the service at that address; each step and each request takes at most `timeout_s`."""
     found = next(one for one in map(descriptor, SERVICE_NAMES) if isinstance(address, one.address))
     return found.open_exchange(address, timeout_s)

@@ -1,4 +1,4 @@
-"""The base of servers that the lab runs: start on ports of their own, be killed, start again, report what is missing."""
+"""The base of servers that the lab runs: start on reserved ports, kill, restart, report problems."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -8,25 +8,25 @@ from typing import ClassVar
 from chaos.deadline import Deadline, wait
 from chaos.errors import ServiceUnavailable, WardenLost
 from chaos.hosting.warden_client import ChildProcess, WardenClient
-from chaos.ports import LOOPBACK, PortLease, is_free, is_refused
+from chaos.ports import LOOPBACK, PortAllocator, is_free, is_refused
 from chaos.services.service import START_TRIES
 
 KILL_TIMEOUT_S = 10.0
 ROUND_TRIP_TIMEOUT_S = 2.0
-"""For one round trip to a server on this machine; a wait asks again until its own deadline."""
+"""For one round trip to a server on this machine; a wait repeats it until its own deadline."""
 
 
 class Server(ABC):
-    """A service that the lab runs, in its part of `directory`, on loopback ports that stay its own as long as the lab lives."""
+    """A service that the lab runs, in its part of `directory`, on loopback ports reserved for it until the lab ends."""
 
     name: ClassVar[str]
     ports_needed: ClassVar[int]
 
-    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
+    def __init__(self, warden: WardenClient, directory: Path, allocator: PortAllocator) -> None:
         self.directory = directory / self.name
         self.ports: tuple[int, ...] = ()
         self._warden = warden
-        self._leases = leases
+        self._allocator = allocator
 
     @abstractmethod
     def _prepare(self, deadline: Deadline) -> None:
@@ -34,12 +34,12 @@ class Server(ABC):
 
     @abstractmethod
     def _spawn(self) -> None:
-        """Start the processes on `ports`, without waiting for anything; again after `kill`, on the same data."""
+        """Start the processes on `ports`, without waiting; again after `kill`, on the same data."""
 
     @property
     @abstractmethod
     def children(self) -> Sequence[ChildProcess]:
-        """The processes that have to run for the service to be well."""
+        """The processes that must run for the service to be healthy."""
 
     @property
     @abstractmethod
@@ -53,7 +53,7 @@ class Server(ABC):
 
     @abstractmethod
     def missing(self) -> str:
-        """The part of a full round trip that fails, in words; nothing ("") when the service is well. Short, without side effects."""
+        """The failing step of a full round trip, as a sentence; "" if the service is healthy. Quick, without side effects."""
 
     @abstractmethod
     def version(self) -> str:
@@ -68,7 +68,7 @@ class Server(ABC):
         self.directory.mkdir()
         self._prepare(deadline)
         for tries_left in reversed(range(START_TRIES)):
-            self.ports = tuple(self._leases.claim() for _ in range(self.ports_needed))
+            self.ports = tuple(self._allocator.allocate() for _ in range(self.ports_needed))
             try:
                 self._spawn()
                 self.await_ready(deadline)
@@ -77,13 +77,13 @@ class Server(ABC):
                 self.kill_all()
                 if tries_left == 0 or deadline.is_over() or all(is_free(port) for port in self.ports):
                     raise
-                # A program without a lease was faster and has these ports: take others.
+                # A program that makes no reservations took a port: try others.
 
     def await_ready(self, deadline: Deadline) -> None:
         """Wait until a round trip succeeds.
 
         Raises:
-            ServiceUnavailable: one of its processes ended, or the time is over; the message says what is missing, with the end of its log.
+            ServiceUnavailable: one of its processes ended, or the time is over; the message names the problem, with the end of its log.
         """
         problem = wait(self._missing_or_dead, deadline)
         if problem:
@@ -93,16 +93,16 @@ class Server(ABC):
             raise ServiceUnavailable(self.name, f"not ready after {deadline.timeout_s:g} s: {problem}", words)
 
     def kill(self) -> str:
-        """SIGKILL to the processes that hold the data, and all their descendants; in words, what was killed."""
+        """SIGKILL to the processes that hold the data and all their descendants; returns a sentence that names them."""
         pids = [pid for child in self.data_children for pid in child.kill_tree(KILL_TIMEOUT_S)]
         return f"{self.name}: killed {len(pids)} processes ({', '.join(map(str, pids))})"
 
     def respawn(self) -> None:
-        """Start again what `kill` has killed, on the same ports and data; does not wait."""
+        """Restart what `kill` has killed, on the same ports and data; does not wait."""
         self._spawn()
 
     def confirmed_data_lost_by_kill(self) -> str:
-        """What was lost by the last `kill` although the server had confirmed it, in words; nothing (""): nothing."""
+        """The confirmed data that the last `kill` has lost, as a sentence; "" if none."""
         return ""
 
     def is_gone(self) -> bool:
@@ -111,7 +111,7 @@ class Server(ABC):
         return ended and all(is_refused(LOOPBACK, port) for port in self.data_ports)
 
     def kill_all(self) -> None:
-        """SIGKILL to everything of it."""
+        """SIGKILL to all its processes."""
         for child in self.children:
             child.kill_tree(KILL_TIMEOUT_S)
 

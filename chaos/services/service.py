@@ -1,4 +1,4 @@
-"""A service of the lab's own, in processes or in a container: the Protocol that environments and injectors use."""
+"""A service that the lab runs, in processes or in a container: the Protocol that environments and injectors use."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,11 +7,11 @@ from chaos.deadline import Deadline
 from chaos.services.addresses import Services
 
 START_TRIES = 3
-"""How often a start is tried again on other ports, when a program without a lease took one."""
+"""Maximum number of starts, each on other ports, if a program that makes no reservations took one."""
 
 
 class OwnService(Protocol):
-    """A service that the lab starts, kills, starts again on the same address and data, and removes."""
+    """A service that the lab starts, kills, restarts on the same address and data, and removes."""
 
     @property
     def name(self) -> str:
@@ -19,7 +19,7 @@ class OwnService(Protocol):
 
     @property
     def data_ports(self) -> Sequence[int]:
-        """The loopback ports at which its data is reached; the same after every restart."""
+        """The loopback ports of the processes that hold its data; the same after every restart."""
 
     def start(self, deadline: Deadline) -> None:
         """Start it and wait until a round trip succeeds.
@@ -32,23 +32,23 @@ class OwnService(Protocol):
         """Wait until a round trip succeeds.
 
         Raises:
-            ServiceUnavailable: it ended, or the time is over; the message says what is missing, with the end of its log.
+            ServiceUnavailable: it ended, or the time is over; the message names the problem, with the end of its log.
         """
 
     def provide(self, services: Services) -> Services:
-        """The services of a run with the address of this one, its namespace made anew and empty."""
+        """The services of a run with the address of this one, and its namespace created empty."""
 
     def version(self) -> str:
         """As the server reports it."""
 
     def kill(self) -> str:
-        """SIGKILL to everything that holds its data; in words, what was killed."""
+        """SIGKILL to every process that holds its data; returns a sentence that names them."""
 
     def is_gone(self) -> bool:
-        """Whether what held the data has ended and connections are refused."""
+        """Whether the processes that hold the data have ended and connections are refused."""
 
     def respawn(self) -> None:
-        """Start again what `kill` has killed, on the same ports and data; does not wait."""
+        """Restart what `kill` has killed, on the same ports and data; does not wait."""
 
     def confirmed_data_lost_by_kill(self) -> str:
-        """What was lost by the last `kill` although the server had confirmed it, in words; nothing (""): nothing."""
+        """The confirmed data that the last `kill` has lost, as a sentence; "" if none."""

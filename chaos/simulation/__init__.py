@@ -1,1 +1,1 @@
-"""A world without a real clock, thread or socket: everything that happens in it is decided by a seed."""
+"""A world without a real clock, thread or socket: a seed decides everything in it."""

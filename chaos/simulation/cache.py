@@ -1,4 +1,4 @@
-"""Redis as a few atomic operations: a primary, a replica that lags behind, and a failover that loses the writes in between."""
+"""Redis as a few atomic operations: a primary, a lagging replica, and a failover that loses the writes not yet replicated."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -11,20 +11,25 @@ from chaos.simulation.network.network import Line, LineCut, Service
 T = TypeVar("T")
 
 NS_PER_MS = 1_000_000
-FOREVER_NS = 2**63
+NEVER_NS = 2**63
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
     value: object
-    expires_ns: int = FOREVER_NS
+    expires_ns: int = NEVER_NS
 
 
 class CacheServer(Service):
-    """Keys with expiry; every write reaches the replica `lag_ns` later. `epoch_ns`: its wall clock when the world began."""
+    """Keys with expiry; every write reaches the replica `lag_ns` later. `epoch_ns`: its wall clock at the start of the world.
+
+    If `answers_fast_state` is False, progress and counters fail. If `excludes` is False, every request gets the lock, with a new fence.
+    """
 
     def __init__(self, scheduler: Scheduler, *, epoch_ns: int, lag_ns: Callable[[], int]) -> None:
         super().__init__("redis")
+        self.answers_fast_state = True
+        self.excludes = True
         self._scheduler = scheduler
         self._epoch_ns = epoch_ns
         self._lag_ns = lag_ns
@@ -43,16 +48,16 @@ class CacheServer(Service):
         return entry.value
 
     def put(self, key: str, value: object, expiry_ms: int | None = None) -> None:
-        """Set it, for that long or for ever."""
-        expires_ns = FOREVER_NS if expiry_ms is None else self._scheduler.now_ns + expiry_ms * NS_PER_MS
+        """Set the key, with an expiry or without."""
+        expires_ns = NEVER_NS if expiry_ms is None else self._scheduler.now_ns + expiry_ms * NS_PER_MS
         self._write(key, _Entry(value, expires_ns))
 
     def delete(self, key: str) -> None:
-        """Delete it."""
+        """Delete the key."""
         self._write(key, None)
 
     def ms_to_window_end(self, window_ms: int) -> int:
-        """Until the next multiple of `window_ms` of its wall clock."""
+        """Milliseconds until the next multiple of `window_ms` on its wall clock."""
         now_ms = (self._epoch_ns + self._scheduler.now_ns) // NS_PER_MS
         return window_ms - now_ms % window_ms
 
@@ -63,13 +68,13 @@ class CacheServer(Service):
         self._under_way.clear()
 
     def kill(self) -> None:
-        """Writes that have not reached the replica by now are lost to it."""
+        """Kill the primary: writes that have not reached the replica never reach it."""
         super().kill()
         self._replicate()
         self._under_way.clear()
 
     def start(self) -> None:
-        """As before its death: its log of writes has everything."""
+        """Restart with all data: it is in the append-only file."""
         super().start()
         self._replica = dict(self._entries)
 
@@ -92,29 +97,29 @@ class CacheServer(Service):
 
 
 class CacheErrorFactory(Protocol):
-    """Makes the error of a system for a failure of the cache."""
+    """Makes the system's own error for a failure of the cache."""
 
     def cache_unavailable(self, why: str) -> Exception:
-        """Redis did not answer; whether it acted is unknown."""
+        """Redis did not answer; whether the operation took effect is unknown."""
 
 
 class SimulatedCache:
-    """The port: each named operation is one round trip, and atomic."""
+    """The port: each operation is one atomic round trip."""
 
-    def __init__(self, server: CacheServer, line: Line, errors: CacheErrorFactory, *, patience_ns: int) -> None:
+    def __init__(self, server: CacheServer, line: Line, errors: CacheErrorFactory, *, timeout_ns: int) -> None:
         self._server = server
         self._line = line
         self._errors = errors
-        self._patience_ns = patience_ns
+        self._timeout_ns = timeout_ns
 
     def write_progress(self, task_id: str, fields: Mapping[str, str | int], *, expiry_s: float) -> None:
         """Replace the progress of a task."""
         kept = {name: str(value) for name, value in fields.items()}
-        self._ask("write progress", lambda: self._server.put(f"progress:{task_id}", kept, _ms(expiry_s)))
+        self._ask_fast("write progress", lambda: self._server.put(f"progress:{task_id}", kept, _ms(expiry_s)))
 
     def read_progress(self, task_id: str) -> Mapping[str, str] | None:
         """The progress of a task, or None."""
-        fields = self._ask("read progress", lambda: self._server.get(f"progress:{task_id}"))
+        fields = self._ask_fast("read progress", lambda: self._server.get(f"progress:{task_id}"))
         return fields if isinstance(fields, dict) else None
 
     def acquire_lock(self, name: str, owner: str, *, ttl_s: float, fence_above: int) -> int | None:
@@ -122,7 +127,7 @@ class SimulatedCache:
         server = self._server
 
         def act() -> int | None:
-            if server.get(f"lock:{name}") is not None:
+            if server.excludes and server.get(f"lock:{name}") is not None:
                 return None
             last = server.get(f"fence:{name}")
             fence = max(last if isinstance(last, int) else 0, fence_above) + 1
@@ -133,11 +138,11 @@ class SimulatedCache:
         return self._ask("acquire lock", act)
 
     def renew_lock(self, name: str, owner: str, *, ttl_s: float) -> bool:
-        """Extend it, if the owner still has it."""
+        """Extend the lock, if the owner still holds it."""
         server = self._server
 
         def act() -> bool:
-            if server.get(f"lock:{name}") != owner:
+            if server.excludes and server.get(f"lock:{name}") != owner:
                 return False
             server.put(f"lock:{name}", owner, _ms(ttl_s))
             return True
@@ -145,7 +150,7 @@ class SimulatedCache:
         return self._ask("renew lock", act)
 
     def release_lock(self, name: str, owner: str) -> bool:
-        """Release it, if the owner still has it."""
+        """Release the lock, if the owner still holds it."""
         server = self._server
 
         def act() -> bool:
@@ -157,11 +162,11 @@ class SimulatedCache:
         return self._ask("release lock", act)
 
     def delete_lock(self, name: str) -> None:
-        """A bare DEL, without a look at the owner: careful systems never do that."""
+        """DEL without a check of the owner, as a faulty system does."""
         self._ask("delete lock", lambda: self._server.delete(f"lock:{name}"))
 
     def count_in_window(self, limit: str, subject: str, *, n_max: int, window_s: float) -> float | None:
-        """Count one more in the subject's present window; None: allowed, else seconds until the next."""
+        """Count a request in the subject's current window; None: allowed, else seconds until the next window."""
         server = self._server
 
         def act() -> float | None:
@@ -174,15 +179,21 @@ class SimulatedCache:
             server.put(key, seen + 1, left_ms)
             return None
 
-        return self._ask("count", act)
+        return self._ask_fast("count", act)
 
     def ping(self) -> None:
         """Answer."""
         self._ask("ping", lambda: None)
 
+    def _ask_fast(self, what: str, act: Callable[[], T]) -> T:
+        if not self._server.answers_fast_state:
+            self._ask(what, lambda: None)
+            raise self._errors.cache_unavailable("it answers nothing but locks")
+        return self._ask(what, act)
+
     def _ask(self, what: str, act: Callable[[], T]) -> T:
         try:
-            return self._line.ask(what, act, patience_ns=self._patience_ns)
+            return self._line.ask(what, act, timeout_ns=self._timeout_ns)
         except LineCut as cut:
             raise self._errors.cache_unavailable(cut.how) from cut
 

@@ -30,7 +30,7 @@ Loop = tuple[str, Callable[[], object]]
 
 
 class ErrorFactory(BrokerErrorFactory, CacheErrorFactory, Protocol):
-    """Makes the errors and answers of the system under test; its plug-in provides it, because this package knows no system."""
+    """Makes the errors and answers of the system under test. The system's plug-in provides it: this package knows no system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The ports of one incarnation of a process to the world, in place of drivers, threads and clocks."""
+    """The ports of one incarnation of a process, in place of drivers, threads and clocks."""
 
     name: str
     clock: SimulatedClock
@@ -57,7 +57,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class ProcessPlan:
-    """A process to start: `enter` takes its ports and returns its loops, each for a fiber, and the object that answers requests."""
+    """A process to start: `enter` takes its ports and returns its loops, one fiber each, and the object that answers requests."""
 
     name: str
     role: str
@@ -80,22 +80,22 @@ class SimulatedProcess:
 
     @property
     def name(self) -> str:
-        """Of the process."""
+        """Name of the process."""
         return self.plan.name
 
     def is_alive(self) -> bool:
-        """Whether it runs; a paused one does."""
+        """Whether it runs; true for a paused one."""
         return self.life is not None and self.life.alive
 
     def is_paused(self) -> bool:
-        """Whether its fibers stand still."""
+        """Whether its fibers are stopped."""
         return self.life is not None and self.life.paused
 
 
 class World:
-    """Make it, `add` and `start` processes, `spawn` fibers of the lab, `run` it, and `close` it.
+    """A simulated world: `add` and `start` processes, `spawn` the lab's fibers, run its scheduler, and close it.
 
-    `apply` carries out the call fault of a call; `when_gone` is called with a process that ended by itself, and why.
+    `apply` carries out call faults; `when_gone` is called with a process that ended by itself, and the reason.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class World:
 
     @property
     def now_ns(self) -> int:
-        """Nanoseconds since the world began."""
+        """Nanoseconds since the start of the world."""
         return self.scheduler.now_ns
 
     def add(self, plan: ProcessPlan, skew: Skew) -> SimulatedProcess:
@@ -143,7 +143,7 @@ class World:
 
     def start(self, process: SimulatedProcess) -> None:
         """Start its next incarnation."""
-        assert not process.is_alive(), "a process is started once it is not there"
+        assert not process.is_alive(), "only a process that does not run can be started"
         process.incarnation += 1
         name = process.name if process.incarnation == 1 else f"{process.name}.{process.incarnation}"
         life = process.life = self.scheduler.live(Life(name, lambda _, error: self._break(process, error)))
@@ -157,12 +157,12 @@ class World:
         self.scheduler.spawn(f"{name}/main", life, enter)
 
     def kill(self, process: SimulatedProcess) -> None:
-        """kill -9: its fibers end, messages that it sent before are still under way, and the kernel closes its connections."""
+        """kill -9: its fibers end, messages already sent stay in transit, and the kernel closes its connections."""
         assert process.life is not None, "it was started"
         self.scheduler.kill(process.life)
         process.server = None
         for connection in process.connections:
-            connection.hang_up()
+            connection.disconnect()
         process.connections.clear()
         if process.broker is not None:
             process.broker.close()
@@ -171,16 +171,16 @@ class World:
         process.requests.clear()
 
     def cut(self, process: SimulatedProcess, service: str) -> None:
-        """Every connection of the process to that service breaks."""
+        """Break every connection of the process to that service."""
         if service == "mysql":
             for connection in process.connections:
-                connection.hang_up()
+                connection.disconnect()
             process.connections.clear()
         elif service == "rabbitmq" and process.broker is not None:
             process.broker.cut("the connection was reset")
 
     def process_of(self, fiber: Fiber) -> SimulatedProcess | None:
-        """The process in which the fiber runs; None: the lab."""
+        """The process of the fiber; None: a fiber of the lab."""
         return next((process for process in self.processes.values() if process.life is fiber.life), None)
 
     def spawn(self, name: str, target: Callable[[], object]) -> Fiber:
@@ -188,7 +188,7 @@ class World:
         return self.scheduler.spawn(name, self._lab, target)
 
     def request(self, process: SimulatedProcess, what: str, serve: Callable[[object], T], *, timeout_s: float) -> T:
-        """Ask a process over the network; the calling fiber, a client's, waits for the answer.
+        """Send a request to a process over the network; the calling fiber, a client's, waits for the answer.
 
         Raises:
             LineCut: no answer: `refused` if no process listens, else the request may have taken effect.
@@ -224,27 +224,27 @@ class World:
         return answer[0]
 
     def _ports(self, process: SimulatedProcess, name: str) -> Ports:
-        scheduler, patience_ns = self.scheduler, ns(self._bounds.io_timeout_s)
+        scheduler, timeout_ns = self.scheduler, ns(self._bounds.io_timeout_s)
         clock = SimulatedClock(scheduler, process.skew)
 
         def connect() -> DatabaseConnection:
-            connection = DatabaseConnection(self.database, process.lines["mysql"], patience_ns=patience_ns)
+            connection = DatabaseConnection(self.database, process.lines["mysql"], timeout_ns=timeout_ns)
             process.connections.append(connection)
             return connection
 
-        process.broker = SimulatedBroker(self.broker, process.lines["rabbitmq"], self._errors, patience_ns=patience_ns)
+        process.broker = SimulatedBroker(self.broker, process.lines["rabbitmq"], self._errors, timeout_ns=timeout_ns)
         return Ports(
             name=process.name,
             clock=clock,
             entropy=SimulatedEntropy(f"{self.seed}/{name}", clock.wall_ns),
             stop=NeverStops(clock),
-            engine=simulated_engine(scheduler, connect, pool_size=self._bounds.pool_size, pool_timeout_ns=patience_ns),
+            engine=simulated_engine(scheduler, connect, pool_size=self._bounds.pool_size, pool_timeout_ns=timeout_ns),
             broker=process.broker,
-            cache=SimulatedCache(self.cache, process.lines["redis"], self._errors, patience_ns=patience_ns),
+            cache=SimulatedCache(self.cache, process.lines["redis"], self._errors, timeout_ns=timeout_ns),
         )
 
     def _break(self, process: SimulatedProcess, error: Exception) -> None:
-        """A process whose fiber broke ends as a whole."""
+        """End a process after an error in one of its fibers."""
         self.kill(process)
         self.when_gone(process, f"{type(error).__name__}: {error}"[:200])
 

@@ -12,15 +12,15 @@ from typing import Any, Protocol
 import msgspec
 
 from chaos.environment import Environment
-from scenarios.contract.system import System, capabilities_of, claims_under, pace_of, policy_of
+from scenarios.contract.system import System, Versioned, capabilities_of, claims_under, pace_of, policy_of
 from scenarios.experiment.scenario import Scenario
 from scenarios.judging.policy import Schedule
 from scenarios.judging.premises import EnoughWork, stated_premises
 from scenarios.record.run_facts import RunFacts
 
 
-class Versioned(Protocol):
-    """An environment, as far as versions go."""
+class EnvironmentFacts(Protocol):
+    """An environment, as far as a description of it goes."""
 
     name: str
 
@@ -39,6 +39,7 @@ def describe_run(scenario: Scenario, system: System, environment: Environment, *
     """The content of run.json at the start of a run."""
     policy = msgspec.to_builtins(policy_of(system))
     facts = describe_world(environment, scenario=scenario.name, system=system.name, seed=seed)
+    facts.versions.update(system.versions if isinstance(system, Versioned) else {})
     facts.story = scenario.story
     facts.repeat = repeat
     facts.claims = sorted(claims_under(system, (strike.fault.name for strike in scenario.strikes)))
@@ -59,7 +60,7 @@ def stated_schedules(set_up: Mapping[str, Schedule], system: System) -> dict[str
     return {"schedules": msgspec.to_builtins({**(policy.schedules or {}), **schedules})}
 
 
-def describe_world(environment: Versioned, *, scenario: str, system: str, seed: int) -> RunFacts:
+def describe_world(environment: EnvironmentFacts, *, scenario: str, system: str, seed: int) -> RunFacts:
     """What is known of a run before it is known what is run: names, versions, commit, command line, time."""
     return RunFacts(
         scenario=scenario,

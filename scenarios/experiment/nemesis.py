@@ -125,6 +125,8 @@ class Nemesis:
         if state.fault.ends_process and not state.fault.is_final:
             self._lab.record("restart", actor=state.target, asked_ns=asked_ns)
         injection.end()
+        if self.is_aborted:
+            return  # no verdict will need it
         injection.await_healed(HEAL_TIMEOUT_S)
         state.healed_ns = self._stage.now_ns()
         state.answered = self.submissions.answered_count - state.answered_before

@@ -47,6 +47,7 @@ class Ledger:
     """Decides what is accepted, and records it; atomic under the lock of its caller."""
 
     recorder: Records
+    checks_fences: bool = True
     _keys: set[str] = field(default_factory=set)
     _fences: dict[str, int] = field(default_factory=dict)
     _arrivals: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -113,7 +114,7 @@ class Ledger:
 
     def _fence_is_current(self, subject: str, fence: int | None) -> bool:
         """A request without a fence is always accepted: only a system that passes its fence is protected against stale holders."""
-        if fence is None:
+        if fence is None or not self.checks_fences:
             return True
         if fence < self._fences.get(subject, fence):
             return False
@@ -154,11 +155,18 @@ class SyncPoint:
 class Outside:
     """The outside resource: the ledger, counts of what comes, and sync points that hold answers back. Safe for many flows.
 
-    `counted` is notified whenever something has come.
+    `counted` is notified whenever something has come. `checks_fences`: False for a resource that accepts requests of stale holders.
     """
 
-    def __init__(self, records: Records, now_ns: Callable[[], int], make_signal: Callable[[], Signal]) -> None:
-        self._ledger = Ledger(records)
+    def __init__(
+        self,
+        records: Records,
+        now_ns: Callable[[], int],
+        make_signal: Callable[[], Signal],
+        *,
+        checks_fences: bool = True,
+    ) -> None:
+        self._ledger = Ledger(records, checks_fences)
         self._now_ns = now_ns
         self._make_signal = make_signal
         self._lock = threading.Lock()  # held for no blocking call, so fibers can take it as well

@@ -1,6 +1,6 @@
 """One experiment, from the first process to the last event; on real services and in the simulator alike."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from scenarios.contract.system import Account, Submit
@@ -22,6 +22,11 @@ READY_TIMEOUT_S = 30.0
 LOOK_S = 0.05
 READ_LAST_S = 5.0
 FOREIGN_SHOWN = 3
+STOP_S = 5.0
+"""For a process to end when it is asked to."""
+ABORTED_STOP_S = 1.0
+ABORTED_LIFT_S = 2.0
+"""For the faults that are on when a run is interrupted; the environment ends whatever is left of them."""
 BUDGET_S = 30.0
 """For a system that states no budget of its own."""
 
@@ -52,7 +57,10 @@ class Timing:
 
 
 class Experiment:
-    """A run while it goes on. `problems`: what went wrong with the lab's own work; each makes the run unknown."""
+    """A run while it goes on. `problems`: what went wrong with the lab's own work; each makes the run unknown.
+
+    `open_tasks`: after the drain, the tasks that have not ended, with their ids; `places`: where the system says that they are.
+    """
 
     def __init__(self, stage: Stage, outside: Outside, strikes: Sequence[Strike], timing: Timing) -> None:
         self.stage = stage
@@ -64,7 +72,10 @@ class Experiment:
         self.supervisor = Supervisor(stage, self._is_struck, restarts_max=timing.restarts_max)
         self.problems: list[str] = []
         self.work: WorkFigures | None = None
+        self.open_tasks: Mapping[str, str | None] = {}
+        self.places: Mapping[str, str] = {}
         self._keeps_account = False
+        self._stop_s = STOP_S
 
     def run(self, driver: Driver) -> None:
         """Run the phases of an experiment, in this order; `driver` submits.
@@ -99,6 +110,7 @@ class Experiment:
             self.stage.begin("account")
             self.reader.read_last(READ_LAST_S)
             self.work = self._work_done(drained)
+            self._note_open(drained)
             self._write_final(drained)
         except BaseException:  # also an interrupt
             self._abort()
@@ -243,6 +255,15 @@ class Experiment:
             ended=len(acknowledged & ended_in(drained.account)),
         )
 
+    def _note_open(self, drained: Drained) -> None:
+        """The tasks that have not ended, with their ids: those surely refused only if the system lists them as pending."""
+        ended, pending = ended_in(drained.account), set(drained.account.pending or ())
+        ids = self.submissions.ids
+        open_tasks = (task for task, kind in self.submissions.outcomes.items() if kind != "fail" or task in pending)
+        self.open_tasks = {task: ids.get(task) for task in open_tasks if task not in ended}
+        if self.open_tasks:
+            self.places = self.stage.places()
+
     def _write_final(self, drained: Drained) -> None:
         account = drained.account if self._keeps_account else Account()
         self.stage.records("lab").record(
@@ -259,10 +280,11 @@ class Experiment:
         )
 
     def _abort(self) -> None:
-        """What is struck now is lifted now; and no flow waits for the plug-in any longer."""
+        """What is struck now is lifted now; no flow waits for the plug-in any longer; and processes get little time to end."""
+        self._stop_s = ABORTED_STOP_S
         self.stage.abandon_plugin()
         self.nemesis.abort()
-        self.nemesis.await_over()
+        self.nemesis.await_over(ABORTED_LIFT_S)
 
     def _stop(self, driver: Driver) -> None:
         """In any case: no more deaths are noted, no more is submitted, and every process ends. Idempotent."""
@@ -271,4 +293,4 @@ class Experiment:
         self.reader.stop()
         driver.stop()
         self.outside.release_all()
-        self.stage.stop_processes()
+        self.stage.stop_processes(self._stop_s)

@@ -106,8 +106,8 @@ class Stage(Protocol):
             ChaosError, RunFailed: one did not start.
         """
 
-    def stop_processes(self) -> None:
-        """Stop every process that was started. Idempotent."""
+    def stop_processes(self, timeout_s: float) -> None:
+        """Stop every process that was started: after `timeout_s` by force. Idempotent."""
 
     def check_processes(self) -> None:
         """Look whether every process still runs.
@@ -158,6 +158,13 @@ class Stage(Protocol):
 
     def account(self) -> Account | None:
         """The system's list of its tasks; None where it keeps none.
+
+        Raises:
+            RunFailed: the plug-in failed.
+        """
+
+    def places(self) -> Mapping[str, str]:
+        """By task, where the system says that it is; empty where it does not say.
 
         Raises:
             RunFailed: the plug-in failed.

@@ -17,6 +17,7 @@ from scenarios.experiment.plan import Plan, plan, warm_up
 from scenarios.experiment.run import BUDGET_S, Experiment, Patience, Timing
 from scenarios.experiment.scenario import Scenario
 from scenarios.real.stage import RealStage, Say
+from scenarios.stored.open_tasks import OpenTaskSearch
 from scenarios.stored.rundir import RunDirectory
 
 READ_EVERY_S = 0.1
@@ -95,6 +96,7 @@ def _provision(scenario: Scenario, system: System, environment: Environment) -> 
 
 def _carry_out(stage: RealStage, experiment: Experiment, driver: Driver) -> None:
     experiment.run(driver)
+    _find_open_tasks(stage, experiment)
     for event in experiment.after_events():
         stage.records("broker" if event.actor == "broker" else "database").append(event)
     _search(stage)
@@ -111,6 +113,19 @@ def _keep_facts(stage: RealStage, experiment: Experiment) -> None:
     facts.deaths = experiment.supervisor.deaths()
     facts.took_s = round(stage.now_ns() / 1e9, 3)
     stage.directory.write_facts(facts)
+
+
+def _find_open_tasks(stage: RealStage, experiment: Experiment) -> None:
+    """Where the tasks are that have not ended: what the services hold, now that the processes have stopped, and what the system says."""
+    if not experiment.open_tasks:
+        return
+    found = OpenTaskSearch(experiment.open_tasks)
+    for content in stage.environment.contents(stage.services):
+        if content.text is None:
+            found.note_unread(content.place)
+        else:
+            found.look(content.place, content.text)
+    stage.directory.write_open_tasks(found.result(experiment.places))
 
 
 def _search(stage: RealStage) -> None:

@@ -20,6 +20,7 @@ from scenarios.contract.system import (
     Accountable,
     Audited,
     Client,
+    Dumping,
     Handlers,
     Operation,
     Outcome,
@@ -40,7 +41,6 @@ from scenarios.record.run_facts import RunFacts
 from scenarios.stored.rundir import RunDirectory
 
 HEALTH_TIMEOUT_S = 20.0
-STOP_TIMEOUT_S = 5.0
 LOG_TAIL_CHARACTERS = 2000
 
 Say = Callable[[str], None]
@@ -171,12 +171,12 @@ class RealStage:
             if not spec.runs_once:
                 self.processes[spec.name] = process
 
-    def stop_processes(self) -> None:
+    def stop_processes(self, timeout_s: float) -> None:
         """All at once: each is asked, given its time, and then killed. The outside resource last."""
         processes = dict(self.processes)
         with ThreadPoolExecutor(max_workers=len(processes) or 1, thread_name_prefix="stop") as pool:
             stops = [
-                pool.submit(self.environment.stop_process, process, timeout_s=STOP_TIMEOUT_S)
+                pool.submit(self.environment.stop_process, process, timeout_s=timeout_s)
                 for process in processes.values()
             ]
         if self._server is not None:
@@ -237,6 +237,15 @@ class RealStage:
         with plugin_call(self.system.name, "account()"):
             account = self.system.account(self.services)
         return answered(self.system.name, "account()", account, Account)
+
+    def places(self) -> Mapping[str, str]:
+        """By the plug-in, if it can."""
+        if not isinstance(self.system, Dumping):
+            return {}
+        with plugin_call(self.system.name, "dump()"):
+            places = self.system.dump(self.services)
+        answer = answered(self.system.name, "dump()", places, Mapping)  # type: ignore[type-abstract]
+        return {str(task): str(place) for task, place in answer.items()}
 
     def trail(self) -> Sequence[Event]:
         """By the plug-in, if it can; moved from the wall clock of this machine onto the clock of the run."""

@@ -1,1 +1,1 @@
-"""What a run leaves behind: events, histories, run directories; read and written here, judged elsewhere."""
+"""The record of a run: events, histories, facts. Pure: stored by `scenarios.stored`, judged by `scenarios.judging`."""

@@ -1,4 +1,4 @@
-"""The vocabulary of a history: which events there are, what they carry, and how a line becomes one (docs/history.md)."""
+"""The vocabulary of a history: the events, their fields, and the decoding of a line into an event (docs/history.md)."""
 
 import json
 import re
@@ -13,13 +13,13 @@ INSTANT_MAX_NS = 2**63 - 1
 
 
 def ns_of(seconds: float) -> int:
-    """Whole nanoseconds; what no clock reaches is cut off at `INSTANT_MAX_NS`."""
+    """Whole nanoseconds, clamped to about `INSTANT_MAX_NS` in both directions."""
     return round(max(-INSTANT_MAX_S, min(seconds, INSTANT_MAX_S)) * NS_PER_S)
 
 
 INSTANT_MAX_S = 9.2e9
 UNTIMED = -(2**63)
-"""Stands for the time of an event that was built without one; a decoded event never has it."""
+"""The `t_ns` of an event that was built without a time; a decoded event never has it."""
 
 Seconds = Annotated[float, msgspec.Meta(ge=-INSTANT_MAX_S, le=INSTANT_MAX_S)]
 """A duration or an instant that whole nanoseconds can express; the decoder refuses any other."""
@@ -68,7 +68,7 @@ REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
     "secret.found": ("target",),
     "final": ("healed", "caught_up"),
 }
-"""Every event name of the vocabulary, with the fields it cannot do without (beside `event`, `actor` and the time)."""
+"""Every event name of the vocabulary, with its required fields (beside `event`, `actor` and the time)."""
 
 UNKNOWN_TO_PROCESSES = frozenset(
     {
@@ -79,17 +79,17 @@ UNKNOWN_TO_PROCESSES = frozenset(
         *("secret.sought", "secret.found", "final"),
     }
 )
-"""Events of clients, of the outside resource and of the lab: in a run directory no process of the system can report one."""
+"""Events of clients, of the outside resource and of the lab: the history file of a process of the system must not hold one."""
 _FILE_OF_A_PROCESS = re.compile(r"history\..+\.\d+\.jsonl(?:\.gz)?")
 
 
 def is_of_process(file: str) -> bool:
-    """Whether a process of the system wrote this history file: it bears the number of that process. The lab's own files do not."""
+    """Whether a process of the system wrote this history file: its name contains a process id. Names of the lab's own files do not."""
     return _FILE_OF_A_PROCESS.fullmatch(file) is not None
 
 
 FINAL_LISTS = ("done", "dead", "cancelled", "expired", "pending")
-"""Where `final` puts tasks; a list that is null or missing means that the system cannot say."""
+"""The lists of tasks in `final`; null or missing: the system does not keep this list."""
 
 FINAL_STATES = frozenset({"SUCCEEDED", "FAILED", "DEAD", "CANCELLED", "EXPIRED"})
 """The states in which a task has ended."""
@@ -138,16 +138,16 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     expired: tuple[str, ...] | None = None
     pending: tuple[str, ...] | None = None
     t_s: float | None = None  # foreign histories may carry seconds; decoded events always have t_ns
-    asked_ns: Whole | None = None  # the earliest instant at which it can have happened: it did between then and t_ns
-    result: str | int | float | bool | None = None  # a digest of what an attempt returned, or of what a client read
-    parent: str | None = None  # of a task that the system made itself: the task that it came from
+    asked_ns: Whole | None = None  # the earliest possible instant of the event: it happened between this and t_ns
+    result: str | int | float | bool | None = None  # a digest of the result that an attempt returned or a client read
+    parent: str | None = None  # of a task that the system made itself: its parent task
     schedule: str | None = None  # of an occurrence that the system made itself: the name of its schedule
-    messages: tuple[str | int, ...] | None = None  # of a fault on messages: the ids of those that it hit, exactly
-    detail: str | None = None  # free words for people; judges never read them
+    messages: tuple[str | int, ...] | None = None  # of a fault on messages: the ids of exactly the messages that it hit
+    detail: str | None = None  # free text for people; checkers never read it
 
 
 class MalformedEvent(ValueError):
-    """A line is not an event of the vocabulary; the message says why, the caller knows where."""
+    """A line is not an event of the vocabulary; the message says why, the caller adds the file and line."""
 
 
 _decode_line: Callable[[bytes | msgspec.Raw], Event] = msgspec.json.Decoder(Event).decode
@@ -158,16 +158,16 @@ _NAME_END = re.compile(rb'"\s*:')
 
 
 def _may_repeat_a_name(content: bytes) -> bool:
-    """Whether a name may occur twice in this JSON object: the decoder would take the last one in silence.
+    """Whether a name may occur twice in this JSON object: the decoder would silently use the last value.
 
-    Never False where one does. True where none does only if a text holds a quote before a colon, or the object another.
+    No false negatives. A false positive needs a nested object, or a text with a quote before a colon.
     """
     names = len(_decode_names(content))
     return content.count(b":") != names and len(_NAME_END.findall(content)) != names
 
 
 def decode_event(line: bytes | msgspec.Raw) -> Event:
-    """The event that one JSON line holds.
+    """Decode one JSON line.
 
     Raises:
         MalformedEvent: not JSON, a name twice in one object, an unknown event, a missing field, a wrong type or an impossible time.
@@ -189,7 +189,7 @@ def _refuse_repeated_names(pairs: list[tuple[str, object]]) -> None:
 
 
 def event_from(fields: Any) -> Event:
-    """The event that an already parsed JSON object holds; raises `MalformedEvent` as `decode_event` does."""
+    """The event of an already parsed JSON object; raises `MalformedEvent` as `decode_event` does."""
     try:
         event = msgspec.convert(fields, Event)
     except (msgspec.ValidationError, RecursionError) as error:
@@ -198,7 +198,7 @@ def event_from(fields: Any) -> Event:
 
 
 def checked(event: Event) -> Event:
-    """The event, with its time in nanoseconds, if it has what its name requires; raises `MalformedEvent`."""
+    """The event, with its time in nanoseconds; raises `MalformedEvent` if a required field is missing or the time is impossible."""
     required = REQUIRED_FIELDS.get(event.event)
     if required is None:
         raise MalformedEvent(f"unknown event {event.event!r}")
@@ -223,7 +223,7 @@ def _with_nanoseconds(event: Event) -> Event:
 
 
 def _refuse_repeats(final: Event) -> None:
-    """An account by identity names each task once; a list that does not is no account."""
+    """An account is by identity: each list names a task at most once."""
     for name in FINAL_LISTS:
         tasks = getattr(final, name) or ()
         if len(set(tasks)) < len(tasks):

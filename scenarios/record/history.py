@@ -1,4 +1,4 @@
-"""The record of a run: what each process saw, on one shared clock, with the indexes that judges need (docs/history.md)."""
+"""The record of a run: what each process saw, on one shared clock, with the indexes that checkers need (docs/history.md)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -44,7 +44,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class FinalLists:
-    """The lists of `final` as sets; empty where there is no such list."""
+    """The lists of `final` as sets; a missing list is empty."""
 
     done: frozenset[str] = frozenset()
     dead: frozenset[str] = frozenset()
@@ -54,7 +54,7 @@ class FinalLists:
 
     @classmethod
     def of(cls, final: Event | None) -> "FinalLists":
-        """The lists of an account; none of them holds a task where there is no account."""
+        """The lists of an account; all are empty without an account."""
         return cls() if final is None else cls(*(frozenset(getattr(final, name) or ()) for name in FINAL_LISTS))
 
 
@@ -65,27 +65,27 @@ class _Timelines(dict[str, TaskTimeline]):
 
 
 class History:
-    """All events of one run in the order of their time, and what judges ask of them, gathered in one pass.
+    """All events of one run, ordered by time, with indexes for the checkers, built in one pass.
 
-    Events of equal time keep the order they came in; no judge takes that order for proof between two actors.
+    Events of equal time keep their input order; no checker treats that order as evidence between two actors.
     """
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.events: list[Event] = sorted(events, key=attrgetter("t_ns"))
         self.tasks: dict[str, TaskTimeline] = _Timelines()
         self.keyed: dict[tuple[str | None, str], dict[str, list[str]]] = defaultdict(dict)
-        """By user and idempotency key: the tasks submitted under it, each with the ids that it was answered."""
+        """By user and idempotency key: the tasks submitted under it, each with the ids in the answers to its submissions."""
         self.faults: list[FaultSpan] = []
         self.crashes: dict[str, list[Event]] = defaultdict(list)
-        """By actor, in the order in which they were seen."""
+        """By actor, in order of time."""
         self.restarts_ns: dict[str, list[int]] = defaultdict(list)
         """By actor."""
         self.last_ns: int = self.events[-1].t_ns if self.events else 0
-        """When the record ends: nothing is known of later times."""
+        """End of the record: later times are unknown."""
         self.leases: dict[str, list[Event]] = defaultdict(list)
         """By resource: acquired, renewed, released."""
         self.writes: dict[str, list[Event]] = defaultdict(list)
-        """By resource: those accepted."""
+        """Accepted writes, by resource."""
         self.refused_writes: dict[str, list[Event]] = defaultdict(list)
         """By resource."""
         self.refused_effects: dict[str, list[Event]] = defaultdict(list)
@@ -102,9 +102,9 @@ class History:
         self.secrets: list[Event] = []
         """`secret.sought` and `secret.found`."""
         self.final: Event | None = None
-        """The account after the drain, or None where the run never got that far."""
+        """The account after the drain; None if the run ended earlier."""
         self.derived: dict[str, tuple[object, Any]] = {}
-        """What judges have worked out of these events, each with the policy that it holds for."""
+        """Results that checkers derived from these events, by name, each with the policy it was computed for."""
         self.records_ends = False
         self.records_states = False
         self.last_end_ns: int | None = None
@@ -112,7 +112,7 @@ class History:
         self._index()
 
     def leases_on(self, task: str) -> list[list[Event]]:
-        """The lease events under which a task is worked on, by resource: named after the task, its order key or its scope."""
+        """The lease events that protect work on a task, one list a resource: those named after the task, its order key or its scope."""
         if not self.leases:
             return []
         names = [task, f"task:{task}"]
@@ -124,16 +124,16 @@ class History:
 
     @property
     def end_ns(self) -> int:
-        """Until when it would be seen if something happened: the account, or without one the last event."""
+        """End of the observed time: the account, or without one the last event."""
         return self.last_ns if self.final is None else self.final.t_ns
 
     @cached_property
     def lists(self) -> FinalLists:
-        """What the system listed at the end."""
+        """The system's lists of its tasks at the end."""
         return FinalLists.of(self.final)
 
     def count_in(self, *, last_end_ns: int | None, records_states: bool, last_ns: int | None = None) -> None:
-        """Take account of events that are not among these: of tasks that were only counted (scenarios/judging/unremarkable.py)."""
+        """Include facts about events that are not in this history: those of unremarkable tasks (scenarios/judging/unremarkable.py)."""
         if last_ns is not None:
             self.last_ns = max(self.last_ns, last_ns)
         self.records_states = self.records_states or records_states
@@ -141,10 +141,10 @@ class History:
             self.records_ends = True
             self.last_end_ns = last_end_ns if self.last_end_ns is None else max(last_end_ns, self.last_end_ns)
 
-    def _takers(self) -> dict[str, Callable[[Any], None]]:
-        """What is done with each kind of event."""
+    def _handlers(self) -> dict[str, Callable[[Any], None]]:
+        """The function that indexes each kind of event."""
         tasks = self.tasks
-        return {  # the decoder checks that each event has what its name requires
+        return {  # the decoder has checked the required fields of each event
             **dict.fromkeys(("submit.invoke", "submit.ok", "submit.fail", "submit.info"), self._take_submission),
             "spawn": self._take_spawn,
             "attempt.start": self._take_start,
@@ -176,21 +176,21 @@ class History:
         }
 
     def _index(self) -> None:
-        tasks, take = self.tasks, self._takers()
+        tasks, handlers = self.tasks, self._handlers()
         for event in self.events:
-            taker = take.get(event.event)
-            if taker is not None:
-                taker(event)
+            handler = handlers.get(event.event)
+            if handler is not None:
+                handler(event)
         self._take_lost_messages()
         for timeline in tasks.values():
             if timeline.redrives_ns:
                 count_rounds(timeline)
             if len(timeline.attempts) > 1:
                 order_simultaneous(timeline.attempts)
-        self.records_ends = self.records_ends or self._misses_no_end()
+        self.records_ends = self.records_ends or self._all_attempts_crashed()
 
-    def _misses_no_end(self) -> bool:
-        """Whether there are attempts, and every one of them was cut short by the death of its actor: then none could end."""
+    def _all_attempts_crashed(self) -> bool:
+        """Whether there are attempts and the actor of each one crashed after its start: then no end is missing from the record."""
         attempts = [attempt for timeline in self.tasks.values() for attempt in timeline.attempts]
         return bool(attempts) and all(
             any(crash.t_ns >= attempt.started_ns for crash in self.crashes.get(attempt.actor, ()))
@@ -216,7 +216,7 @@ class History:
         self._take_key(timeline, event)
 
     def _take_spawn(self, event: Event) -> None:
-        """The system made a task itself: as good as a submission that was acknowledged."""
+        """The system made a task itself: equivalent to an acknowledged submission."""
         timeline = self._timeline(event)
         timeline.submissions.append(event)
         timeline.invoked += 1
@@ -225,7 +225,7 @@ class History:
         self._take_key(timeline, event)
 
     def _take_key(self, timeline: TaskTimeline, event: Event) -> None:
-        """An answer may leave out the key and the user that its invocation named."""
+        """An answer may omit the key and the user of its invocation."""
         named = next((one for one in reversed(timeline.submissions) if one.key is not None), None)
         if named is None:
             return
@@ -263,7 +263,7 @@ class History:
         attempts = self._timeline(event).attempts
         attempt = attempt_of(attempts, event, still_open=False)
         if attempt is None and event.attempt is None and attempts:
-            attempt = attempts[-1]  # reported by another actor, the broker or the lab: it was for the latest delivery
+            attempt = attempts[-1]  # reported by the broker or the lab: it is for the latest delivery
         if attempt is None:
             return
         stage = event.event[4:]
@@ -274,7 +274,7 @@ class History:
             attempt.acked_ns = event.t_ns
 
     def _take_lost_messages(self) -> None:
-        """An acknowledgement that was swallowed was for the latest start before of the task that its message names, exactly."""
+        """A swallowed acknowledgement belongs to the latest earlier start of the task that its message names."""
         on_acks = [span for span in self.faults if "ack" in span.fault.lower()]
         if not on_acks:
             return
@@ -338,13 +338,13 @@ def _is_of_acks(event: Event) -> bool:
 
 
 def earliest_ns(event: Event) -> int:
-    """The earliest instant at which this can have happened: when it was asked for, where that is known."""
+    """The earliest possible instant of this event: when it was asked for, if that is known."""
     return event.t_ns if event.asked_ns is None else min(event.asked_ns, event.t_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A line of a history that is no event, and why. `line` counts from 1; 0 means the file as a whole."""
+    """A line of a history that is not an event, and why. `line` counts from 1; 0: the file as a whole."""
 
     file: str
     line: int
@@ -357,13 +357,13 @@ class Malformed:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What was read of a history: the events, what was no event, and how many torn last lines were passed over.
+    """The content of a history's files: the events, the malformed lines, and the number of torn last lines that were skipped.
 
-    `foreign_words`: by file of a process of the system, the names of events that no such process can know of.
+    `foreign_events`: by file of a process of the system, the names of events that such a process cannot know.
     """
 
     history: History
     malformed: tuple[Malformed, ...] = ()
     torn: int = 0
     sources: tuple[str, ...] = ()
-    foreign_words: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    foreign_events: Mapping[str, frozenset[str]] = field(default_factory=dict)

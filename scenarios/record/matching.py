@@ -1,4 +1,4 @@
-"""Which attempt an end, an acknowledgement or a report belongs to, and the order of starts at one instant (docs/history.md, Corners)."""
+"""Assigns ends, acknowledgements and reports to attempts, and orders starts of equal time (docs/history.md, Corners)."""
 
 from itertools import pairwise
 
@@ -6,13 +6,13 @@ from scenarios.record.events import Event
 from scenarios.record.timeline import FOREVER_NS, AttemptRecord, TaskTimeline
 
 ACK_RANK = {None: 0, "invoke": 1, "info": 2, "ok": 3}
-"""How much is known of an acknowledgement: a later event never takes anything back."""
+"""How much is known about an acknowledgement; a later event never lowers it."""
 
 
 def attempt_of(attempts: list[AttemptRecord], event: Event, *, still_open: bool) -> AttemptRecord | None:
     """The attempt that an end, an acknowledgement or a report belongs to.
 
-    The latest start of the same actor whose number does not contradict; else the latest of that number by any actor.
+    The latest start of the same actor whose number, if both have one, is the same; else the latest of that number by any actor.
     """
     of_number = None
     for attempt in reversed(attempts):
@@ -27,13 +27,13 @@ def attempt_of(attempts: list[AttemptRecord], event: Event, *, still_open: bool)
 
 
 def count_rounds(timeline: TaskTimeline) -> None:
-    """Write down for each attempt how many redrives came before it."""
+    """Set for each attempt the number of redrives before it."""
     for attempt in timeline.attempts:
         attempt.round = sum(instant <= attempt.started_ns for instant in timeline.redrives_ns)
 
 
 def order_simultaneous(attempts: list[AttemptRecord]) -> None:
-    """Starts of equal time get an order that does not depend on the order of lines: by number, then by what became of them."""
+    """Order starts of equal time independently of the order of lines: by number, then by end and outcome."""
     if any(one.started_ns == other.started_ns for one, other in pairwise(attempts)):
         attempts.sort(key=_canonical_order)
 

@@ -1,19 +1,19 @@
-"""What is known of a run beside its history: what was run, how each fault went, figures of load. The content of run.json and live.json."""
+"""Facts of a run beside its history: versions, plan, faults, load figures. The content of run.json and live.json."""
 
 from typing import Any
 
 import msgspec
 
 _EXCUSES = {"process_killed": "crash", "process_paused": "pause"}
-"""Which repeats a fault explains, where its record does not state it: in earlier versions, and for faults of single calls."""
+"""The repeats that a fault explains if its record does not state them: records of earlier versions, and call faults."""
 
 
 class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One fault of the plan as it really went; times in ns since the run began, None where it never got that far.
+    """One fault of the plan as it was carried out; times in ns since the run began, None if the fault did not reach that point.
 
-    `roles`: those of the struck process, where it is one of the system's. `excuses`: which repeats the fault explains
-    (`chaos.faults.Excuse`); empty where it is not stated. `answered`, `attempts`: submissions that were answered and attempts that
-    began from its begin until it had healed; None: it never got that far.
+    `roles`: those of the struck process, if it belongs to the system. `excuses`: the repeats that the fault explains
+    (`chaos.faults.Excuse`); empty if not stated. `answered`, `attempts`: submissions answered and attempts begun between its
+    begin and its heal; None if it did not heal.
     """
 
     fault: str
@@ -32,12 +32,12 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     @property
     def ended_process(self) -> bool:
-        """Whether its process was dead while it lasted."""
+        """Whether its process was dead during the fault."""
         return self._excuses == "crash"
 
     @property
     def stopped_process(self) -> bool:
-        """Whether its process did nothing while it lasted: it was dead, or paused."""
+        """Whether its process was dead or paused during the fault."""
         return self._excuses in ("crash", "pause")
 
     @property
@@ -46,7 +46,7 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Percentiles(msgspec.Struct, frozen=True):
-    """Of some times: seconds that half, 95 and 99 of a hundred did not exceed, and the longest; nearest rank, nothing interpolated."""
+    """Percentiles of durations, in seconds, by nearest rank (no interpolation), and the maximum."""
 
     p50_s: float
     p95_s: float
@@ -55,10 +55,10 @@ class Percentiles(msgspec.Struct, frozen=True):
 
 
 class LoadFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What a load test measured. Counts are of tasks; times count from the instant at which a submission was due, not sent.
+    """Results of a load test. Counts are of tasks; times count from the instant at which a submission was due, not sent.
 
-    `answers`: until the answer (where none came, until the generator gave up, so that a frozen system is seen). `effects`: until the
-    first accepted effect, of those tasks that had one; the acknowledged without are `without_effect`. `backlog`: tasks sent, not
+    `answers`: until the answer (without an answer, until the generator gave up, so that a frozen system shows). `effects`: until the
+    first accepted effect, of the tasks that had one; `without_effect`: acknowledged tasks that had none. `backlog`: tasks sent, not
     refused, and without effect at the planned end of the load. `caught_up_s`: from then to the last first effect (negative: none was open).
     """
 
@@ -79,7 +79,7 @@ class LoadFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Tasks submitted after the warm-up; how many of them were acknowledged; how many of these had ended after the drain."""
+    """Numbers of tasks after the warm-up: submitted, acknowledged, and acknowledged and ended by the end of the drain."""
 
     submitted: int
     acknowledged: int
@@ -87,7 +87,7 @@ class WorkFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeathRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that ended by itself: how often; and of the last time how it ended, the name of its log, and the last lines in it."""
+    """A process that ended by itself: how often; for the last time also how, the name of its log, and the last lines of the log."""
 
     process: str
     times: int
@@ -128,12 +128,10 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     phases_ns: dict[str, int] = msgspec.field(default_factory=dict)
     strikes: list[FaultRecord] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
-    premises: list[dict[str, Any]] = msgspec.field(
-        default_factory=list
-    )  # what must have been seen (judging/premises.py)
+    premises: list[dict[str, Any]] = msgspec.field(default_factory=list)  # as of judging/premises.py
     pace: dict[str, float] = msgspec.field(default_factory=dict)  # as the system states it
     work: WorkFigures | None = None
-    faults_may_miss: bool = False  # drawn ones: one that comes late, or never, takes nothing from what the others show
+    faults_may_miss: bool = False  # drawn faults: one that begins late or never does not make the run unknown
     died: dict[str, int] | None = None  # by process: how often it ended by itself; None: not counted
     deaths: list[DeathRecord] = msgspec.field(default_factory=list)
     load: LoadFigures | None = None
@@ -151,10 +149,10 @@ class LiveFault(msgspec.Struct, frozen=True):
 
 
 class Live(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of live.json: a load test so far. What the system cannot say is None.
+    """The content of live.json: a load test so far. A figure that the system does not report is None.
 
     `t_ns`: when the figures were asked for, since the run began; reading them took `read_s`. `missing`: acknowledged, and in no list of
-    the system's account. `duplicates`: accepted effects beyond one a task and step. `over`: nothing will change any more.
+    the system's account. `duplicates`: accepted effects beyond one for each task and step. `over`: the figures are final.
     """
 
     t_ns: int

@@ -1,4 +1,4 @@
-"""What a history says of one task, of one attempt, of one fault: gathered in one pass, then only read."""
+"""The record of one task, one attempt, one fault: built in one pass over the history, then only read."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -8,15 +8,15 @@ from scenarios.record.events import Event
 FOREVER_NS = 2**63 - 1
 """Later than every event."""
 ACKNOWLEDGEMENTS = frozenset({"submit.ok", "spawn"})
-"""Events from which a task is the system's to carry out."""
+"""Events after which the system is responsible for a task."""
 
 
 @dataclass(slots=True)
 class AttemptRecord:
     """One start of a task's handler, with the end and the acknowledgement that belong to it.
 
-    `number` is what the system called it (null: it gave none). `round` counts the redrives before it. `ack` is the most that
-    is known of its acknowledgement: None (never tried), then `invoke`, `info`, `ok`.
+    `number`: given by the system (None: it gave none). `round` counts the redrives before it. `ack`: the most that is known
+    about its acknowledgement: None (never tried), then `invoke`, `info`, `ok`.
     """
 
     task: str
@@ -31,21 +31,21 @@ class AttemptRecord:
     acked_ns: int | None = None
     """When its acknowledgement is first known to have arrived."""
     ack_is_unsure: bool = False
-    """Whether its acknowledgement may have been lost, by the word of an `ack.info` for it."""
+    """Whether its acknowledgement may have been lost: there is an `ack.info` for it."""
     result: str | int | float | bool | None = None
 
     def acked_by(self, instant: int) -> bool:
-        """Whether its acknowledgement is known to have arrived by then."""
+        """Whether its acknowledgement is known to have arrived by this instant (ns)."""
         return self.acked_ns is not None and self.acked_ns <= instant
 
 
 AttemptName = tuple[str | None, int | None, int | None]
-"""Which attempt a report belongs to: actor and instant of its start, and its number; the number alone where no start fits."""
+"""The attempt that a report belongs to: actor and instant of its start, and its number; only the number if no start matches."""
 
 
 @dataclass(slots=True)
 class TaskTimeline:
-    """Everything that was seen of one task. Lists are in the order of time."""
+    """All events of one task. Lists are in order of time."""
 
     task: str
     invoked: int = 0
@@ -60,15 +60,15 @@ class TaskTimeline:
     progress: list[tuple[AttemptName, Event]] = field(default_factory=list)
     deads: list[Event] = field(default_factory=list)
     redrives_ns: list[int] = field(default_factory=list)
-    cancels_ns: list[int] = field(default_factory=list)  # promises that it will not run again
-    succeeded: bool = False  # an attempt of it ended ok, whether or not its start was seen
+    cancels_ns: list[int] = field(default_factory=list)  # answers that promise: it will not run again
+    succeeded: bool = False  # an attempt ended ok, whether or not its start is recorded
     succeeded_ns: int | None = None  # when the last attempt that ended ok did so
     failures_without_start: list[Event] = field(default_factory=list)
     successes_without_start: list[Event] = field(default_factory=list)
 
     @property
     def is_submitted(self) -> bool:
-        """Whether any client ever tried to hand it in."""
+        """Whether any client tried to submit it."""
         return bool(self.submissions)
 
     @property
@@ -78,21 +78,21 @@ class TaskTimeline:
 
     @property
     def cancelled_ns(self) -> int | None:
-        """The first promise that it will not run again."""
+        """When the first cancellation was acknowledged."""
         return self.cancels_ns[0] if self.cancels_ns else None
 
     @property
     def acknowledged_ns(self) -> int:
-        """When it was first acknowledged, or the system made it itself; FOREVER_NS if neither."""
+        """When it was first acknowledged or spawned by the system; FOREVER_NS if neither."""
         return next((event.t_ns for event in self.submissions if event.event in ACKNOWLEDGEMENTS), FOREVER_NS)
 
     @property
     def invoked_ns(self) -> int:
-        """When any client first tried to hand it in."""
+        """When a client first tried to submit it."""
         return self.submissions[0].t_ns
 
     def stated(self, field: Literal["order_key", "scope", "user"]) -> str | None:
-        """What the first of its submissions that names this says of it."""
+        """The value of this field in the first submission that has one."""
         return next((value for event in self.submissions if (value := getattr(event, field)) is not None), None)
 
     @property
@@ -101,29 +101,29 @@ class TaskTimeline:
         return bool(self.attempts or self.effects or self.succeeded or self.failures_without_start)
 
     def redriven_between(self, after_ns: int, until_ns: int) -> bool:
-        """Whether a person put it back in this time, its bounds included."""
+        """Whether a person redrove it in this time, bounds included."""
         return any(after_ns <= instant <= until_ns for instant in self.redrives_ns)
 
     @property
     def deadline_s(self) -> float | None:
-        """The latest deadline that any of its submissions stated."""
+        """The latest deadline of its submissions."""
         stated = [event.deadline_s for event in self.submissions if event.deadline_s is not None]
         return max(stated) if stated else None
 
     @property
     def due_s(self) -> tuple[float, float] | None:
-        """The earliest and the latest time for which it was scheduled."""
+        """The earliest and the latest due time of its submissions."""
         stated = [event.due_s for event in self.submissions if event.due_s is not None]
         return (min(stated), max(stated)) if stated else None
 
 
 @dataclass(slots=True)
 class FaultSpan:
-    """One fault from the earliest moment at which it can have begun until its target was seen healthy (never: `FOREVER_NS`).
+    """One fault from the earliest possible moment of its begin until its target was seen healthy (never: `FOREVER_NS`).
 
-    `ended_ns`: when it was lifted. `bit_ns`: the earliest moment at which it can have taken effect, where it was seen to.
-    `surely_from_ns` and `surely_until_ns` bound the time in which it was on beyond doubt. `excuses`: which repeats it explains
-    (`crash`, `pause` or `disturbance`), where the history states it.
+    `ended_ns`: when it was lifted. `bit_ns`: the earliest possible moment of its effect, if an effect was seen.
+    `surely_from_ns` and `surely_until_ns` bound the time in which it was certainly on. `excuses`: the repeats that it explains
+    (`crash`, `pause` or `disturbance`), if the history states them.
     """
 
     fault: str
@@ -132,7 +132,7 @@ class FaultSpan:
     bit_ns: int | None = None
     ended_ns: int | None = None
     healed_ns: int = FOREVER_NS
-    knows_its_messages: bool = False  # the messages that it hit are known, and it explains nothing of any other
+    knows_its_messages: bool = False  # the messages that it hit are known; it explains no repeat of another
     surely_from_ns: int = 0
     surely_until_ns: int = FOREVER_NS
     excuses: str | None = None
@@ -143,5 +143,5 @@ class FaultSpan:
         return self.bit_ns is not None
 
     def overlaps(self, from_ns: int, until_ns: int) -> bool:
-        """Whether it was on at any instant of this time, bounds included."""
+        """Whether it may have been on at any instant of this time, bounds included."""
         return self.begun_ns <= until_ns and self.healed_ns >= from_ns

@@ -46,7 +46,7 @@ class CallFaults:
         return process in self._down
 
     def apply(self, fiber: Fiber, service: str, what: str, fault: CallFault) -> None:
-        """Apply the fault of this fiber's present call; called by the network."""
+        """Apply the fault of this fiber's current call; called by the network."""
         planned = self._planned[fiber.name, fiber.calls]
         self._struck.add((fiber.name, fiber.calls))
         process = self._world.process_of(fiber)

@@ -38,8 +38,8 @@ class OutsideConnection:
             return self._line.ask(
                 what,
                 lambda: self._outside.answer(request),
-                patience_ns=PATIENCE_NS,
+                timeout_ns=PATIENCE_NS,
                 subject=request.task or request.subject or request.resource or "",
             )
         except LineCut as cut:
-            raise ConnectionError("the outside resource hung up") from cut
+            raise ConnectionError("the outside resource closed the connection") from cut

@@ -34,7 +34,7 @@ from scenarios.simulated.call_faults import CallFaults
 from scenarios.simulated.coverage import Coverage
 from scenarios.simulated.probe import KILLED_BY_TASK, SimulatedProbe
 from scenarios.simulated.stage import SimulatedStage
-from scenarios.simulated.system import Simulation
+from scenarios.simulated.system import Simulation, without
 from scenarios.simulated.worlds.plan import WorldPlan, call_faults_by_call, strike_of
 
 LONGEST_PREEMPTION_S = 3.0
@@ -109,7 +109,7 @@ class WorldRun:
         self, plan: WorldPlan, simulation: Simulation, *, drive: Drive | None = None, keep_delays: bool = False
     ) -> None:
         self.plan = plan
-        self._simulation = simulation
+        self._simulation = simulation = without(simulation, plan.without)
         self._deviations: dict[str, dict[int, int]] | None = {} if keep_delays else None
         self.coverage = Coverage()
         self._call_faults = CallFaults(plan.call_faults, self.coverage)
@@ -124,8 +124,19 @@ class WorldRun:
             when_gone=self._note_gone,
         )
         self.world.broker.forgets_queues = plan.forgets_queues
+        self.world.broker.redelivers = plan.without != "redelivery"
+        self.world.cache.answers_fast_state = plan.without != "cache"
+        self.world.cache.excludes = plan.without != "lock"
         engine = reading_engine(self.world.scheduler, self.world.database)
-        self.stage = SimulatedStage(self.world, simulation, engine, self._call_faults, self.coverage, api_numbers(plan))
+        self.stage = SimulatedStage(
+            self.world,
+            simulation,
+            engine,
+            self._call_faults,
+            self.coverage,
+            api_numbers(plan),
+            checks_fences=plan.without != "fence",
+        )
         self._call_faults.set_up(self.world, self.stage.events)
         for process in simulation.processes(plan.sizes, self._probe):
             self.world.add(process, Skew(*plan.skews.get(process.name, (0.0, 1.0))))

@@ -61,10 +61,12 @@ class SimulatedStage:
         call_faults: CallFaults,
         coverage: Coverage,
         api_numbers: Mapping[str, int],
+        *,
+        checks_fences: bool = True,
     ) -> None:
         self.world = world
         self.events = EventList(world.scheduler)
-        self.outside = Outside(self.events, self.now_ns, self.signal)
+        self.outside = Outside(self.events, self.now_ns, self.signal, checks_fences=checks_fences)
         self.phases_ns: dict[str, int] = {}
         self.calls: dict[str, int] = {}
         self._simulation = simulation
@@ -126,7 +128,7 @@ class SimulatedStage:
         for process in self.world.processes.values():
             self.world.start(process)
 
-    def stop_processes(self) -> None:
+    def stop_processes(self, timeout_s: float) -> None:
         """Nothing: they end with their world."""
 
     def check_processes(self) -> None:
@@ -184,6 +186,10 @@ class SimulatedStage:
             self._account_is_of = self.world.database.commits
             self._account = self._simulation.account(self._engine)
         return self._account
+
+    def places(self) -> Mapping[str, str]:
+        """Nowhere: the journey of a simulated world says all."""
+        return {}
 
     def trail(self) -> Sequence[Event]:
         """By the simulation."""

@@ -11,7 +11,7 @@ from chaos.simulation.database.statements import Tables
 from chaos.simulation.world import Bounds, ErrorFactory, ProcessPlan
 from scenarios.contract.probe import Probe
 from scenarios.contract.system import Account, Operation, Outcome, Pace, System
-from scenarios.errors import NotApplicable
+from scenarios.errors import NotApplicable, UnknownName
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.policy import Policy
 from scenarios.record.history import Event
@@ -75,10 +75,44 @@ class Simulation(Protocol):
         """What the API, given what its `enter` returned for a server, does with a request. Never raises for what the system did."""
 
     def account(self, engine: Engine) -> Account:
-        """Every task by its present state."""
+        """Every task by its current state."""
 
     def trail(self, engine: Engine, epoch_ns: int) -> Sequence[Event]:
         """Its audit trail, as in scenarios.contract.system.Audited. `epoch_ns`: the time on the database's clock when the world began."""
+
+
+NETS: Mapping[str, str] = {
+    "sweep": "the system does not enqueue again what was not delivered",
+    "redelivery": "the broker drops a message that comes back unacknowledged",
+    "fence": "the outside resource accepts requests with an old fence",
+    "cache": "the cache answers nothing but locks",
+    "lock": "everybody gets the lock, each time with a new fence",
+}
+"""Safety nets that can be off in a world, one at a time, so that it cannot hide what the other layers lack."""
+
+
+@runtime_checkable
+class Layered(Protocol):
+    """A simulation whose system has several safety nets, and says what it still promises where one of them is off."""
+
+    def without(self, net: str) -> Simulation:
+        """The same system where this one of `NETS` is off; its terms claim what does not rest on that net."""
+
+
+def without(simulation: Simulation, net: str) -> Simulation:
+    """The simulation where that net is off; itself if none is named.
+
+    Raises:
+        UnknownName: there is no such net.
+        NotApplicable: the system does not say what it promises without one.
+    """
+    if not net:
+        return simulation
+    if net not in NETS:
+        raise UnknownName("safety net", net, NETS)
+    if not isinstance(simulation, Layered):
+        raise NotApplicable("this system does not say what it promises without a safety net: see docs/simulator.md")
+    return simulation.without(net)
 
 
 def simulation_of(system: System) -> Simulation:

@@ -1,4 +1,4 @@
-"""From files to a judgement: a run directory judged again, a foreign history, a file of judged cases."""
+"""Judges files: a run directory, a foreign history, a file of judged cases."""
 
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from scenarios.errors import MalformedPolicy, NothingToJudge, UnknownName
-from scenarios.judging.assumptions import spares_record, told_by_the_wrong_source, violated_assumptions_of_run
+from scenarios.judging.assumptions import events_of_the_wrong_source, leaves_record_intact, violated_assumptions_of_run
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import Judgement, judge
 from scenarios.judging.policy import NO_POLICY, Policy, policy_from
@@ -32,9 +32,9 @@ from scenarios.stored.rundir import RUN_FILE, VERDICTS_FILE, RunDirectory
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A judgement with the history it is of and the policy it was judged by; `source` is the path as a person wrote it.
+    """A history with its judgement and the policy used; `source`: the path as the user wrote it.
 
-    `unremarkable`: the tasks of a large history that were only counted, and whose events `recorded` lacks.
+    `unremarkable`: the tasks of a large history that were only counted; `recorded` does not hold their events.
     """
 
     source: Path
@@ -43,14 +43,14 @@ class Judged:
     policy: Policy
     unremarkable: Unremarkable = NONE
     not_written: str = ""
-    """Why verdicts.json of the run could not be written."""
+    """Why verdicts.json of the run could not be written; empty if it was."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
-    """What to judge a history by. What is None is taken from the run or the file; `keep`: tasks whose journeys will be asked for.
+    """How to judge a history. A value of None is taken from the run or the file; `keep`: tasks whose journeys will be needed.
 
-    `is_sorted` False: in a history from elsewhere the time of an actor may go back.
+    `is_sorted` False: in a foreign history the time of an actor may go back.
     """
 
     claims: frozenset[Guarantee] | None = None
@@ -64,28 +64,27 @@ AS_STATED = JudgeOptions()
 
 @dataclass(frozen=True, slots=True)
 class Objections:
-    """Why nothing in a record is held, a sentence each: `violated` assumptions, and premises that are `unmet`."""
+    """Why no promise is held in this record, one sentence each: `violated` assumptions and `unmet` premises."""
 
     violated: tuple[str, ...] = ()
     unmet: tuple[str, ...] = ()
 
 
-Objecting = Callable[[Recorded], Objections]
-"""Finds the objections to a record."""
+FindObjections = Callable[[Recorded], Objections]
 
 
 def no_objections(recorded: Recorded) -> Objections:
-    """A foreign history is judged as it is."""
+    """For a foreign history, which states no assumptions or premises."""
     return Objections()
 
 
 def judge_path(path: Path, options: JudgeOptions = AS_STATED) -> Judged:
-    """Judge a run directory (and write its verdicts.json, if it can be written) or a history file.
+    """Judge a run directory (and write its verdicts.json, if possible) or a history file.
 
     Raises:
-        NothingToJudge: neither a run nor a file that can be read.
+        NothingToJudge: neither a run nor a readable file.
         UnknownName: the file claims a promise that does not exist.
-        MalformedPolicy: the stated policy is none.
+        MalformedPolicy: the stated policy is invalid.
     """
     if path.is_dir():
         directory = RunDirectory(path)
@@ -110,7 +109,7 @@ def judge_path(path: Path, options: JudgeOptions = AS_STATED) -> Judged:
 
 
 def judge_run(directory: RunDirectory) -> Judgement:
-    """Judge a stored run by what it says of itself, and write its verdicts.json; raises as `judge_path` does.
+    """Judge a stored run by its own claims and policy, and write its verdicts.json; raises as `judge_path` does.
 
     Raises:
         OSError: verdicts.json cannot be written.
@@ -135,14 +134,14 @@ def _judge_run(directory: RunDirectory, options: JudgeOptions) -> Judged:
     files = directory.history_files()
 
     def objections(recorded: Recorded) -> Objections:
-        """None where the lab itself reports that the run failed: that is reason enough."""
+        """None if the lab reported problems: these already make every promise unknown."""
         if problems:
             return Objections()
-        wrong = told_by_the_wrong_source(recorded.foreign_words)
+        wrong = events_of_the_wrong_source(recorded.foreign_events)
         violated = [*wrong, *violated_assumptions_of_run(facts, recorded.history, directory.history_sizes())]
         unmet = unmet_premises(recorded.history, facts)
-        if facts.work is not None and not facts.work.submitted:  # without any task every fault strikes an idle system
-            violated = [sentence for sentence in violated if not spares_record(sentence)]
+        if facts.work is not None and not facts.work.submitted:  # without tasks every fault hits an idle system
+            violated = [sentence for sentence in violated if not leaves_record_intact(sentence)]
         return Objections(tuple(violated), tuple(unmet))
 
     if is_large(files):
@@ -153,8 +152,8 @@ def _judge_run(directory: RunDirectory, options: JudgeOptions) -> Judged:
 
 
 @contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """Pause the garbage collector: events and timelines have no cycles, and the search for them would take a third of the time."""
+def _garbage_collector_off() -> Iterator[None]:
+    """Pause the garbage collector: events and timelines have no cycles, and searching for cycles would take a third of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -164,14 +163,14 @@ def _collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
-@_collector_at_rest()
+@_garbage_collector_off()
 def _judge_large(
     source: Path,
     files: Sequence[Path],
     options: JudgeOptions,
     policy: Policy,
     problems: Sequence[str],
-    objections: Objecting = no_objections,
+    objections: FindObjections = no_objections,
 ) -> Judged:
     import duckdb  # slow to import, and only for large histories
 
@@ -179,11 +178,11 @@ def _judge_large(
 
     try:
         prefiltered = prefilter(files, policy, keep=options.keep, is_sorted=options.is_sorted)
-    except (duckdb.OutOfMemoryException, ScanFailed) as error:  # reading it whole would take more memory still
-        why = f"the history is too large for the memory that is there: {str(error).splitlines()[0]}"
+    except (duckdb.OutOfMemoryException, ScanFailed) as error:  # reading it whole would take even more memory
+        why = f"the history is too large for the available memory: {str(error).splitlines()[0]}"
         nothing = Recorded(History([]), sources=tuple(file.name for file in files))
         return _judge(source, nothing, options.claims, policy, [*problems, why])
-    except (duckdb.Error, *DAMAGED):  # read whole, the history says itself, by file and line, what cannot be read
+    except (duckdb.Error, *DAMAGED):  # reading it whole reports each malformed line by file and number
         return _judge(
             source,
             read_files(files, is_sorted=options.is_sorted),
@@ -202,7 +201,7 @@ def _judge(
     policy: Policy,
     problems: Sequence[str],
     unremarkable: Unremarkable = NONE,
-    objections: Objecting = no_objections,
+    objections: FindObjections = no_objections,
 ) -> Judged:
     found = objections(recorded)
     judgement = judge(
@@ -218,7 +217,7 @@ def _judge(
 
 
 def claims_from(names: Iterable[str]) -> frozenset[Guarantee]:
-    """The promises of these names; raises `UnknownName` with the nearest ones."""
+    """The promises with these names; raises `UnknownName` with the most similar ones."""
     known = {guarantee.value: guarantee for guarantee in Guarantee}
     claims = set()
     for name in names:
@@ -230,7 +229,7 @@ def claims_from(names: Iterable[str]) -> frozenset[Guarantee]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A judged case that comes out otherwise than expected."""
+    """A judged case whose verdict on one promise is not the expected one."""
 
     case: str
     promise: str
@@ -240,7 +239,7 @@ class Difference:
 
 
 class Case(msgspec.Struct, frozen=True):
-    """One history with the verdicts expected of it."""
+    """One history with its expected verdicts."""
 
     id: str
     events: list[msgspec.Raw]
@@ -261,11 +260,11 @@ def read_cases(file: Path) -> list[Case]:
 
 
 def differences(cases: Sequence[Case]) -> list[Difference]:
-    """Those expectations that a case does not meet; only what an expectation states is compared.
+    """The expectations that are not met; only the fields that an expectation states are compared.
 
     Raises:
         UnknownName: a case names a promise that does not exist.
-        MalformedPolicy: a case states a policy that is none.
+        MalformedPolicy: a case states an invalid policy.
     """
     found = []
     for case in cases:
@@ -277,8 +276,8 @@ def differences(cases: Sequence[Case]) -> list[Difference]:
             raise MalformedPolicy(f"case {case.id}: {error}") from error
         verdicts = judge(recorded, claims=claims, policy=policy).to_json()["verdicts"]
         for promise, expected in case.expect.items():
-            said = verdicts[promise]
-            actual = {name: said.get(name) for name in expected}
+            verdict = verdicts[promise]
+            actual = {name: verdict.get(name) for name in expected}
             if actual != expected:
-                found.append(Difference(case.id, promise, expected, actual, said["reason"]))
+                found.append(Difference(case.id, promise, expected, actual, verdict["reason"]))
     return found

@@ -1,4 +1,4 @@
-"""Reads histories from disk: ours or foreign, JSON lines or one document, gzip too; names lines that are no events by file and line."""
+"""Reads histories from disk: our own or foreign, JSON lines or one document, also gzip. Reports malformed lines by file and number."""
 
 import gzip
 import io
@@ -18,38 +18,38 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 LINE_BYTES_MAX = 512 * 2**20
-"""No event is longer: the account of 40 million tasks fits."""
+"""Maximum length of one event; the account of 40 million tasks fits."""
 DOCUMENT_BYTES_MAX = 2**30
-"""A history larger than this comes as JSON lines."""
+"""Maximum size of a history in one document; a larger one must be JSON lines."""
 LARGE_BYTES_MIN = 24 * 2**20
-"""A history smaller than this is read whole; a larger one is prefiltered first (scenarios/stored/large/prefilter.py)."""
+"""From this size on a history is prefiltered (scenarios/stored/large/prefilter.py); a smaller one is read whole."""
 PACKED_BY = 10
-"""By about how much gzip makes a history smaller."""
+"""Typical compression ratio of a history by gzip."""
 MALFORMED_MAX = 100
-"""After so many lines that are no events a file is not read further: it is no history."""
+"""After this many malformed lines the rest of a file is not read."""
 
 UNPACKED_BY_MAX = 100
-"""A packed file becomes at most so many times larger when it is unpacked; histories reach 40, and zeros 1,000."""
+"""Maximum ratio of unpacked to packed size; histories reach 40, zero bytes 1,000."""
 UNPACKED_BYTES_MIN = 64 * 2**20
-"""A packed file may always become as large as this."""
+"""Unpacked size that is always allowed, whatever the ratio."""
 EMPTY_LINES_MAX = 100_000
 """Maximum number of empty lines in a row."""
 
 
 class UnpacksTooLarge(Exception):
-    """A packed file is far larger unpacked than any history is: it was made to fill memory, or time."""
+    """A packed file is far larger unpacked than any history: probably a decompression bomb."""
 
     def __init__(self, bytes_max: int) -> None:
-        super().__init__(f"the packed file unpacks to more than {bytes_max:,} bytes: this is no history")
+        super().__init__(f"the packed file unpacks to more than {bytes_max:,} bytes: too large for a history")
 
 
 DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, UnpacksTooLarge)
-"""What reading a packed file raises that was cut short or changed, or that unpacks to more than its bound."""
+"""Raised when a packed file is truncated, damaged, or too large unpacked."""
 NO_EVENT = "holds no event"
 SECOND_FINAL = "a second final: a history has one account"
 
 TRAIL = frozenset({"state", "dead", "redrive"})
-"""Rows of an audit trail are many writers' under one name: only those of one task have an order."""
+"""Rows of an audit trail. Many processes write them under one actor name, so only the rows of one task are ordered."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -64,7 +64,7 @@ class Document(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A history, and what the file itself says to judge it by; None where it says nothing."""
+    """A history, with the claims and the policy that its file states; None if it states none."""
 
     recorded: Recorded
     claims: tuple[str, ...] | None = None
@@ -73,22 +73,22 @@ class Reading:
 
 @dataclass(slots=True)
 class Collector:
-    """Collects events and lines that are none; notices an actor whose time goes back within a file."""
+    """Collects events and malformed lines; detects an actor whose time goes back within a file."""
 
     events: list[Event] = field(default_factory=list)
     malformed: list[Malformed] = field(default_factory=list)
     torn: int = 0
     is_sorted: bool = True
     _finals: int = 0
-    _words: dict[str, set[str]] = field(default_factory=dict)
+    _foreign_events: dict[str, set[str]] = field(default_factory=dict)
     _latest_ns: dict[object, int] = field(default_factory=dict)
 
     def begin_file(self) -> None:
-        """Another file: its order is its own."""
+        """Begin another file; order is checked within one file only."""
         self._latest_ns.clear()
 
     def take(self, file: str, line: int, content: bytes | msgspec.Raw, *, unfinished: bool = False) -> None:
-        """Take one event. `unfinished`: the last line of a file, without its end; its writer may have been killed."""
+        """Decode and collect one event. `unfinished`: the last line of a file, without a newline; its writer may have been killed."""
         try:
             event = decode_event(content)
         except MalformedEvent as error:
@@ -100,7 +100,7 @@ class Collector:
         writer = (event.actor, event.task) if event.event in TRAIL else event.actor
         before_ns = self._latest_ns.get(writer)
         if event.event in UNKNOWN_TO_PROCESSES and is_of_process(file):
-            self._words.setdefault(file, set()).add(event.event)
+            self._foreign_events.setdefault(file, set()).add(event.event)
         if self.is_sorted and before_ns is not None and event.t_ns < before_ns:
             self.malformed.append(Malformed(file, line, went_back(event.actor, event.t_ns, before_ns)))
         self._latest_ns[writer] = event.t_ns
@@ -111,28 +111,28 @@ class Collector:
         self.events.append(event)
 
     def recorded(self, sources: Sequence[str]) -> Recorded:
-        """The history of all that was taken."""
+        """The history of all collected events."""
         if not self.events and not self.malformed:
             self.malformed.append(Malformed(", ".join(sources) or "no file", 0, NO_EVENT))
-        words = {file: frozenset(names) for file, names in self._words.items()}
-        return Recorded(History(self.events), tuple(self.malformed), self.torn, tuple(sources), words)
+        foreign = {file: frozenset(names) for file, names in self._foreign_events.items()}
+        return Recorded(History(self.events), tuple(self.malformed), self.torn, tuple(sources), foreign)
 
 
 def damaged(error: Exception) -> str:
-    """Why a packed file cannot be read on."""
+    """Why the rest of a packed file cannot be read."""
     return str(error) if isinstance(error, UnpacksTooLarge) else f"the packed file is damaged: {error}"
 
 
 def went_back(actor: str, t_ns: int, before_ns: int) -> str:
-    """Why an event is malformed whose time is before that of its actor's last."""
-    went = f"time goes back for actor {actor!r}: {t_ns} ns after {before_ns} ns"
-    return f"{went} (`tasklab check --unsorted` reads a history that is not sorted)"
+    """Why an event is malformed that is earlier than the previous event of its actor."""
+    why = f"time goes back for actor {actor!r}: {t_ns} ns after {before_ns} ns"
+    return f"{why} (`tasklab check --unsorted` reads a history that is not sorted)"
 
 
 def read_files(files: Sequence[Path], *, is_sorted: bool = True) -> Recorded:
     """The events of JSON-lines files, merged by time. A torn last line (the writer was killed) is counted, not an error.
 
-    `is_sorted`: within a file the time of one actor never goes back; a line at which it does is malformed.
+    `is_sorted`: the time of an actor must not go back within a file; a line where it does is malformed.
     """
     collector = Collector(is_sorted=is_sorted)
     for file in files:
@@ -150,7 +150,7 @@ def read_foreign(file: Path, *, is_sorted: bool = True) -> Reading:
 
 
 def reading_of(document: Document, name: str, *, is_sorted: bool = True) -> Reading:
-    """The history that a document holds; its events are counted from 1."""
+    """The history in a document; its events are numbered from 1."""
     collector = Collector(is_sorted=is_sorted)
     for number, raw in enumerate(document.events, start=1):
         if len(collector.malformed) < MALFORMED_MAX:
@@ -160,24 +160,24 @@ def reading_of(document: Document, name: str, *, is_sorted: bool = True) -> Read
 
 
 def read_document(file: Path) -> bytes:
-    """The content of a file that is read whole.
+    """The content of a file that must be read whole.
 
     Raises:
-        NothingToJudge: it is larger than any document may be.
+        NothingToJudge: it is larger than `DOCUMENT_BYTES_MAX`.
         OSError: it cannot be read.
     """
     if file.is_file() and file.stat().st_size > DOCUMENT_BYTES_MAX:
-        raise NothingToJudge(f"{file} has more than {DOCUMENT_BYTES_MAX:,} bytes, the most that a document may have")
+        raise NothingToJudge(f"{file} has more than {DOCUMENT_BYTES_MAX:,} bytes, the maximum for a document")
     return file.read_bytes()
 
 
 def is_large(files: Sequence[Path]) -> bool:
-    """Whether these files are so large that they are prefiltered."""
+    """Whether these files together are large enough to be prefiltered."""
     return sum(file.stat().st_size * (PACKED_BY if is_packed(file) else 1) for file in files) >= LARGE_BYTES_MIN
 
 
 def is_lines(file: Path) -> bool:
-    """Whether the file begins with an event on a line of its own."""
+    """Whether the first line of the file is an event."""
     try:
         with open_history(file) as stream:
             return _is_event(stream.readline(LINE_BYTES_MAX))
@@ -186,13 +186,13 @@ def is_lines(file: Path) -> bool:
 
 
 def is_packed(file: Path) -> bool:
-    """Whether it is gzip, whatever its name."""
+    """Whether the content is gzip; the name does not matter."""
     with file.open("rb") as stream:
         return stream.read(2) == _GZIP_MAGIC
 
 
 def open_history(file: Path) -> BinaryIO:
-    """A file as its plain bytes, packed or not. Reading a packed file raises one of `DAMAGED` where it cannot be read on."""
+    """Open a file, packed or not, for its plain bytes. Reading a packed file raises one of `DAMAGED` where it cannot be unpacked."""
     if is_packed(file):
         bytes_max = max(UNPACKED_BYTES_MIN, UNPACKED_BY_MAX * file.stat().st_size)
         return io.BufferedReader(_Unpacked(file, bytes_max), 2**20)
@@ -200,7 +200,7 @@ def open_history(file: Path) -> BinaryIO:
 
 
 def check_unpacked(files: Sequence[Path]) -> None:
-    """Unpack the packed files among these and keep nothing; raises one of `DAMAGED`. For readers that have no bound of their own."""
+    """Unpack the packed files and discard the content; raises one of `DAMAGED`. For readers that have no size limit themselves."""
     for file in filter(is_packed, files):
         with open_history(file) as stream:
             while stream.read(2**20):
@@ -208,7 +208,7 @@ def check_unpacked(files: Sequence[Path]) -> None:
 
 
 class _Unpacked(io.RawIOBase):
-    """A packed file as its plain bytes, up to `bytes_max` of them."""
+    """The plain bytes of a packed file, at most `bytes_max`."""
 
     def __init__(self, file: Path, bytes_max: int) -> None:
         super().__init__()
@@ -239,7 +239,7 @@ class _Unpacked(io.RawIOBase):
 
 
 def _document_of(file: Path) -> Document | None:
-    """None where the file is not one document; its lines are then read one by one."""
+    """None if the file is not one document; it is then read line by line."""
     try:
         with open_history(file) as stream:
             first = stream.readline(DOCUMENT_BYTES_MAX)
@@ -267,7 +267,7 @@ def _take_lines(collector: Collector, name: str, stream: BinaryIO) -> None:
         for line, content, unfinished in _lines(stream):
             if len(content) > LINE_BYTES_MAX:
                 collector.malformed.append(
-                    Malformed(name, line, f"a line of more than {LINE_BYTES_MAX} bytes is no event")
+                    Malformed(name, line, f"a line of more than {LINE_BYTES_MAX} bytes is not an event")
                 )
             elif not content:
                 collector.malformed.append(Malformed(name, line, f"more than {EMPTY_LINES_MAX:,} empty lines in a row"))
@@ -275,16 +275,18 @@ def _take_lines(collector: Collector, name: str, stream: BinaryIO) -> None:
             else:
                 collector.take(name, line, content, unfinished=unfinished)
             if len(collector.malformed) - malformed_before >= MALFORMED_MAX:
-                collector.malformed.append(Malformed(name, line, "and no further: this is no history"))
+                collector.malformed.append(
+                    Malformed(name, line, "too many malformed lines; the rest of the file is not read")
+                )
                 return
     except DAMAGED as error:
         collector.malformed.append(Malformed(name, line + 1, damaged(error)))
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
-    """(line number from 1, content, whether it is a last line that lacks its end); empty lines are passed over.
+    """(line number from 1, content, whether it is a last line without a newline); empty lines are skipped.
 
-    Too many empty lines in a row are told as one line without content.
+    Too many empty lines in a row yield one line without content.
     """
     number = latest = 0
     while line := stream.readline(LINE_BYTES_MAX + 1):

@@ -1,10 +1,11 @@
-"""The run directory: all that a run leaves, and all that judges and reports read.
+"""The run directory: the output of a run, and the input of checkers and reports.
 
-run.json                 what was run: scenario, system, seed, versions, fault plan with actual times, how to repeat it
-history.PROCESS.jsonl    what each process saw, one file a process, one event a line
-verdicts.json            what the judges said (written again by every `tasklab check`)
-report.html              the same for a person
-live.json                of a load test: the figures so far, replaced once a second while it goes on
+run.json                 facts of the run: scenario, system, seed, versions, fault plan with actual times, how to repeat it
+history.PROCESS.jsonl    the events of each process, one file for each, one event a line
+verdicts.json            the judgement (written again by every `tasklab check`)
+report.html              the judgement for people
+open_tasks.json          where the open tasks were at the end, if there were any: messages, keys and rows that name them
+live.json                of a load test: the figures so far, replaced once a second
 logs/                    standard output and error of every process of the system under test
 """
 
@@ -17,12 +18,14 @@ from scenarios.errors import RunExists, UnreadableVerdicts
 from scenarios.judging.judgement_record import JudgementRecord
 from scenarios.record.history import Recorded
 from scenarios.record.run_facts import RunFacts
+from scenarios.stored.open_tasks import OpenTasks
 from scenarios.stored.reading import read_files
 
 RUN_FILE = "run.json"
 VERDICTS_FILE = "verdicts.json"
 REPORT_FILE = "report.html"
 LIVE_FILE = "live.json"
+OPEN_TASKS_FILE = "open_tasks.json"
 LOGS = "logs"
 
 
@@ -34,7 +37,7 @@ class RunDirectory:
 
     @property
     def logs(self) -> Path:
-        """Where processes write what they print."""
+        """Directory for the output of processes."""
         return self.path / LOGS
 
     def create(self) -> None:
@@ -53,7 +56,7 @@ class RunDirectory:
         write_whole(self.path / RUN_FILE, _pretty(facts))
 
     def seal(self, facts: RunFacts) -> None:
-        """The run has come to its end: what was recorded is all of it."""
+        """Mark the run as finished and its history as complete, by writing the sizes of its files."""
         facts.sizes = self.history_sizes()
         facts.finished = True
         self.write_facts(facts)
@@ -63,11 +66,11 @@ class RunDirectory:
         return {file.name: file.stat().st_size for file in self.history_files()}
 
     def read_facts(self) -> RunFacts:
-        """What was run.
+        """The content of run.json.
 
         Raises:
-            FileNotFoundError: no run here.
-            msgspec.DecodeError: run.json is not what the lab wrote.
+            FileNotFoundError: there is no run.json.
+            msgspec.DecodeError: run.json is damaged, or another program wrote it.
         """
         return msgspec.json.decode((self.path / RUN_FILE).read_bytes(), type=RunFacts)
 
@@ -76,13 +79,24 @@ class RunDirectory:
         return read_files(self.history_files())
 
     def history_files(self) -> list[Path]:
-        """The history of every process, in a fixed order; packed ones, too. Regular files only: reading a pipe might never end."""
+        """The history files, packed or not, in a fixed order. Regular files only: reading a pipe might never end."""
         found = [*self.path.glob("history.*.jsonl"), *self.path.glob("history.*.jsonl.gz")]
         return sorted(file for file in found if file.is_file())
 
     def write_verdicts(self, judgement: JudgementRecord) -> None:
         """Replace verdicts.json, whole or not at all."""
         write_whole(self.path / VERDICTS_FILE, _pretty(judgement))
+
+    def write_open_tasks(self, found: OpenTasks) -> None:
+        """Replace open_tasks.json, whole or not at all."""
+        write_whole(self.path / OPEN_TASKS_FILE, _pretty(found))
+
+    def read_open_tasks(self) -> OpenTasks | None:
+        """Where the tasks are that had not ended; None: all had, or the file is damaged or of another version."""
+        try:
+            return msgspec.json.decode((self.path / OPEN_TASKS_FILE).read_bytes(), type=OpenTasks)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
 
     def read_verdicts(self) -> JudgementRecord | None:
         """The stored judgement; None: the run has not been judged.
@@ -99,19 +113,19 @@ class RunDirectory:
 
 
 def runs_without_facts(path: Path) -> list[Path]:
-    """Directories at or below this one that hold a history and lack run.json: damaged runs, not to be passed over."""
+    """Directories, up to two levels below this one, with a history but without run.json: damaged runs, which must be reported."""
     places = {file.parent for depth in ("", "*/", "*/*/") for file in path.glob(f"{depth}history.*.jsonl*")}
     return sorted(place for place in places if not (place / RUN_FILE).exists())
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Replace a file so that a reader, or a crash, never sees half of it; raises OSError, and then the file is as it was."""
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    """Replace a file atomically: readers see the old or the new content, also after a crash. On OSError the old one stays."""
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        unfinished.write_bytes(content)
-        unfinished.replace(file)
-    except OSError:  # a full disk: nothing half-written stays
-        unfinished.unlink(missing_ok=True)
+        partial.write_bytes(content)
+        partial.replace(file)
+    except OSError:  # for example a full disk: leave no partial file
+        partial.unlink(missing_ok=True)
         raise
 
 

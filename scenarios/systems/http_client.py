@@ -39,7 +39,7 @@ class HttpClient:
             answer.kind,
             id=answer.text("id"),
             state=answer.text("status"),
-            percent=_percent(answer.said.get("progress")),
+            percent=_percent(answer.content.get("progress")),
             detail=answer.detail,
         )
 

@@ -13,13 +13,11 @@ from scenarios.errors import UnknownName
 from scenarios.judging.guarantees import Guarantee
 from scenarios.lookup import CONTROL, MUTANTS, address_of, find_system, mutant_names
 from scenarios.systems.reference.plugin import Reference
-from scenarios.systems.reference.terms import LAB, replace_settings
+from scenarios.systems.reference.terms import LAB, NEVER_S, replace_settings
 
 if TYPE_CHECKING:
     from scenarios.systems.reference.simulated import ReferenceSimulation
 
-NEVER_S = 3600.0
-"""Longer than any run: undelivered tasks are never enqueued again."""
 WITHOUT_SAFETY_NET = replace_settings(LAB, undelivered_after_s=NEVER_S)
 
 

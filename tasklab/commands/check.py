@@ -138,7 +138,18 @@ def _check(path: Path, options: "JudgeOptions", witness: str | None, as_json: bo
         print_json(judged.judgement.to_json())
     else:
         print_judged(judged)
+        _print_notes(judged.source)
     return judged.judgement.exit_code
+
+
+def _print_notes(source: Path) -> None:
+    """What a run directory says beside its history; a history alone says no more."""
+    from scenarios.stored.rundir import RUN_FILE, RunDirectory
+    from tasklab.presentation.run_notes import print_notes
+
+    if (source / RUN_FILE).is_file():
+        run = RunDirectory(source)
+        print_notes(run.read_facts().deaths, run.read_open_tasks())
 
 
 def _runs_at(path: Path) -> tuple[Path, ...]:

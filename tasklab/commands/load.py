@@ -79,7 +79,7 @@ def load(
     if importlib.util.find_spec("locust") is None:
         fail("unknown: Locust is not installed; `pip install 'tasklab[load]'` brings it", EXIT_UNKNOWN)
     with explained():
-        from chaos.ports import PortLease
+        from chaos.ports import PortAllocator
         from loadtests.arrivals import LoadPlan
         from scenarios.plugin.opening import open_scenario, open_system
         from tasklab.running.locust_driver import Page
@@ -93,8 +93,8 @@ def load(
         place = place_for_runs(out)
         say = Progress()
         say(f"seed {drawn}")
-        with closing(PortLease()) as ports, started_later as world:
-            page = Page(web_port or ports.claim(), autostart) if web else None
+        with closing(PortAllocator()) as ports, started_later as world:
+            page = Page(web_port or ports.allocate(), autostart) if web else None
             say_started(world, say)
             repeat = f"tasklab load {_stated(plan, fault)} --system {system} --environment {world.name} --seed {drawn}"
             judged, figures = run_load(

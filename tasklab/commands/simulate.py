@@ -51,6 +51,9 @@ def simulate(
     seeds: Annotated[
         str, typer.Option(metavar="A..B", help="Seeds, both ends included: one world for each seed and scenario.")
     ] = "1..1000",
+    without: Annotated[
+        str, typer.Option(metavar="NET", help="One safety net is off: sweep, redelivery, fence, cache or lock.")
+    ] = "",
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes on this machine.")] = os.cpu_count() or 1,
     minutes: Annotated[
         float | None, typer.Option(min=0.0, help="Continue with the seeds after B until this time has passed.")
@@ -87,12 +90,12 @@ def simulate(
     with explained():
         from scenarios.simulated.search.campaign import seeds_of
         from scenarios.simulated.search.explore import explorer_of, works_of
-        from scenarios.simulated.worlds.series import series_names
+        from scenarios.simulated.worlds.series import name_without, series_names
 
         let_plugins_in()
         if out is not None:
             file_for_rows(out)
-        names = scenarios or series_names()
+        names = [name_without(name, without) for name in scenarios or series_names()]
         for name in names:
             explorer_of(system).series(name)  # an unknown name is wrong usage, now and not in some worker
         until_s = None if minutes is None else time.monotonic() + 60 * minutes

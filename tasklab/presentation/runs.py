@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from scenarios.judging.verdict import Ruling
 from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
+from tasklab.presentation.run_notes import print_notes
 from tasklab.presentation.sentences import account_in_words, is_all_one, sentence_of, shared_reason
 from tasklab.presentation.terminal import STYLE_OF_EXIT, STYLE_OF_RULING, Progress, console, print_json
 from tasklab.running.environments import SIMULATED
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from chaos.environment import Environment
     from scenarios.judging.verdict import Verdict
-    from scenarios.record.run_facts import DeathRecord
 
 WORST_FIRST = ((EXIT_BROKEN, Ruling.BROKEN), (EXIT_UNKNOWN, Ruling.UNKNOWN), (EXIT_HELD, Ruling.HELD))
 
@@ -58,8 +58,7 @@ def print_judged(run: JudgedRun) -> None:
             terminal.print(f"unknown: {shared}", style="yellow")
     for problem in _problems_beside(run):
         terminal.print(f"problem: {problem}", style="yellow")
-    for death in run.deaths:
-        _print_death(death)
+    print_notes(run.deaths, run.open_tasks)
     account = run.judgement.reconciliation
     warm_ups = 0 if run.name.environment == SIMULATED else min(1, account.submitted)
     terminal.print(f"account: {account_in_words(account, warm_ups=warm_ups)}")
@@ -99,15 +98,6 @@ def _problems_beside(run: JudgedRun) -> list[str]:
     assert run.judgement is not None, "only a judged run has problems"
     said = sentence_of(run.judgement)
     return [problem for problem in run.judgement.problems if problem not in said]
-
-
-def _print_death(death: "DeathRecord") -> None:
-    """A process that ended by itself, with the end of its log."""
-    times = "once" if death.times == 1 else f"{death.times} times"
-    where = f"; logs/{death.log} ends:" if death.last_lines else ""
-    console().print(f"ended by itself: {death.process}, {times} ({death.how}){where}", style="yellow")
-    for line in death.last_lines:
-        console().print(f"  {line}")
 
 
 def _ruling_in_words(verdict: "Verdict") -> "tuple[Text, str]":

@@ -40,7 +40,7 @@ def is_all_one(judgement: "Judgement") -> bool:
 
 
 def shared_reason(judgement: "Judgement") -> str:
-    """The reason that several unknown promises have in common, to be said once; nothing ("") where there is none."""
+    """The reason that several unknown promises have in common, to be said once; "" where there is none."""
     reasons = Counter(verdict.reason for verdict in judgement.verdicts if verdict.ruling is Ruling.UNKNOWN)
     return next((reason for reason, count in reasons.most_common(1) if count > 1), "")
 

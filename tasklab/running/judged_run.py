@@ -11,6 +11,7 @@ from tasklab.running.places import directory_of_run
 if TYPE_CHECKING:
     from scenarios.judging.judge import Judgement
     from scenarios.record.run_facts import DeathRecord
+    from scenarios.stored.open_tasks import OpenTasks
     from scenarios.stored.rundir import RunDirectory
 
 SEED_MAX = 2**31 - 1
@@ -37,7 +38,7 @@ class RunName:
 class JudgedRun:
     """A run that is over: its directory, and the judgement. Without a judgement it was not applicable, for the reason `why`.
 
-    `deaths`: the processes of the system that ended by themselves.
+    `deaths`: the processes of the system that ended by themselves. `open_tasks`: where the tasks are that had not ended.
     """
 
     name: RunName
@@ -46,6 +47,7 @@ class JudgedRun:
     judgement: "Judgement | None"
     why: str = ""
     deaths: "Sequence[DeathRecord]" = ()
+    open_tasks: "OpenTasks | None" = None
 
     @property
     def exit_code(self) -> int:
@@ -54,7 +56,7 @@ class JudgedRun:
 
     def to_json(self) -> dict[str, object]:
         """For --json."""
-        from msgspec import structs
+        from msgspec import structs, to_builtins
 
         judged = {} if self.judgement is None else self.judgement.to_json()
         return {
@@ -66,6 +68,7 @@ class JudgedRun:
             "report": self.report and str(self.report),
             "why": self.why,
             "deaths": [structs.asdict(death) for death in self.deaths],
+            "open_tasks": self.open_tasks and to_builtins(self.open_tasks),
             **judged,
             "exit_code": self.exit_code,
         }
@@ -85,7 +88,8 @@ def judged(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedR
     run = carry_out(directory_of_run(place, name.scenario, name.system, name.seed))
     judgement = judge_run(run)
     report = write_report([run.path], run.path / REPORT_FILE)
-    return JudgedRun(name, run.path, report, judgement, deaths=run.read_facts().deaths)
+    deaths = run.read_facts().deaths
+    return JudgedRun(name, run.path, report, judgement, deaths=deaths, open_tasks=run.read_open_tasks())
 
 
 def judged_if_applicable(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedRun:

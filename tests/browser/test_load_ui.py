@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from chaos.ports import PortLease, is_refused
+from chaos.ports import PortAllocator, is_refused
 from tests.load_process import Lab, left_of
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ ROWS = """return [...document.querySelectorAll("tbody tr")].map(
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    with closing(PortLease()) as ports:
-        yield ports.claim()
+    with closing(PortAllocator()) as ports:
+        yield ports.allocate()
 
 
 def lab_with_page(place: Path, port: int, *more: str) -> Lab:

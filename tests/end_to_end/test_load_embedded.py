@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from load_faults import FROZEN_S
 
-from chaos.ports import PortLease, is_refused
+from chaos.ports import PortAllocator, is_refused
 from loadtests.exchange_files import HISTORY_FILE, decode_line
 from loadtests.figures import percentiles
 from reports.series import series_of
@@ -121,8 +121,8 @@ def test_a_lab_that_is_killed_takes_its_generator_with_it(tmp_path: Path) -> Non
 
 
 def test_locusts_page_without_the_lab_is_for_this_machine_alone(tmp_path: Path) -> None:
-    with closing(PortLease()) as ports:
-        port = ports.claim()
+    with closing(PortAllocator()) as ports:
+        port = ports.allocate()
         command = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--web-port", str(port)]
         with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as locust:
             try:

@@ -60,7 +60,7 @@ def test_a_long_line_is_no_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     said = judged(tmp_path / "lines", EVENT + b'{"actor":"' + b"x" * 10_000 + b'"}\n' + EVENT)
 
-    assert said.judgement.malformed == ("lines:2: a line of more than 1000 bytes is no event",)
+    assert said.judgement.malformed == ("lines:2: a line of more than 1000 bytes is not an event",)
 
 
 @pytest.mark.parametrize(

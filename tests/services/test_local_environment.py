@@ -15,7 +15,7 @@ from chaos.deadline import Deadline, wait
 from chaos.environment import ServiceName, Services
 from chaos.environments.local import LocalEnvironment
 from chaos.errors import ChaosError, ServiceUnavailable, WardenLost
-from chaos.ports import LOOPBACK, PortLease
+from chaos.ports import LOOPBACK, PortAllocator
 from chaos.services.mysql import server as mysql
 from chaos.services.rabbitmq import server as rabbitmq
 from chaos.services.redis import server as redis
@@ -30,7 +30,7 @@ Provision = Callable[..., Services]
 
 @pytest.mark.parametrize("namespace", ["", "Upper", "1st", "a-b", "a`; DROP DATABASE mysql", "x" * 49])
 def test_a_name_that_not_every_service_takes_is_refused(local: LocalEnvironment, namespace: str) -> None:
-    with pytest.raises(ChaosError, match="cannot be a namespace"):
+    with pytest.raises(ChaosError, match="is not valid as a namespace"):
         local.provision(namespace)
 
 
@@ -84,7 +84,7 @@ def test_a_service_that_dies_at_start_is_named_with_its_last_words(
     broken.chmod(0o755)
     find = binaries.find
     monkeypatch.setattr(binaries, "find", lambda name: broken if name == program else find(name))
-    monkeypatch.setattr(rabbitmq, "_lean_copy", lambda home, to: broken)
+    monkeypatch.setattr(rabbitmq, "_minimal_copy", lambda home, to: broken)
 
     with (
         pytest.raises(ServiceUnavailable, match=r"(?s)ended with exit code 3.*frobnicator") as raised,
@@ -112,8 +112,8 @@ def test_a_killed_warden_is_an_error_that_says_so() -> None:
 
 @pytest.mark.parametrize("service", ["mysql", "redis", "rabbitmq"])
 def test_a_round_trip_is_red_when_the_service_is_down(service: str) -> None:
-    closed = PortLease()
-    port = closed.claim()
+    closed = PortAllocator()
+    port = closed.allocate()
     probes = {
         "mysql": lambda port: mysql.missing(mysql.MysqlAddress(LOOPBACK, port, "x", "y", "")),
         "redis": lambda port: redis.missing_write(LOOPBACK, port),

@@ -171,7 +171,7 @@ def test_a_way_that_is_broken_already_cannot_be_degraded(
     first.await_bite(PATIENCE_S)
     second = local.injection(DegradeNetwork("worker-1", "mysql", "delay", 50), services, processes)
 
-    with pytest.raises(FaultDidNotBite, match="the way was not clean before"):
+    with pytest.raises(FaultDidNotBite, match="the link did not work before the fault"):
         second.begin()
 
     second.end()
@@ -187,7 +187,7 @@ def test_a_process_that_goes_another_way_is_not_struck(
     around = start_user(start_process, replace(services, links={}), "mysql")
     injection = local.injection(DegradeNetwork("worker-1", "mysql", "refuse"), services, {"worker-1": around})
 
-    with pytest.raises(FaultDidNotBite, match="has no connection that goes this way: is it given the addresses"):
+    with pytest.raises(FaultDidNotBite, match="has no connection through this link: does it use the addresses"):
         injection.begin()
 
     injection.end()
@@ -215,7 +215,7 @@ def test_other_processes_do_not_see_it(
     [
         (
             DegradeNetwork("worker-1", "mysql", "wobble"),
-            "no network fault is called 'wobble'; there are delay, blackhole",
+            "no network fault is called 'wobble'; the kinds are delay, blackhole",
         ),
         (DegradeNetwork("worker-1", "mysql", "delay", 0), "needs a value of 1 or more"),
         (DegradeNetwork("worker-1", "mysql", "slow", -5), "needs a value of 1 or more"),

@@ -16,7 +16,7 @@ from chaos.environments.external import ExternalEnvironment
 from chaos.environments.serving import ServingEnvironment
 from chaos.errors import ChaosError, FaultDidNotBite, ServiceUnavailable
 from chaos.faults import KillService
-from chaos.ports import LOOPBACK, PortLease, is_refused
+from chaos.ports import LOOPBACK, PortAllocator, is_refused
 from chaos.services.rabbitmq import server as rabbitmq
 from chaos.services.rabbitmq.amqp_client import AmqpClient
 from chaos.services.rabbitmq.virtual_host import check_fresh
@@ -192,16 +192,16 @@ def test_a_service_that_does_not_get_ready_says_what_was_missing(
 
 
 def test_a_port_lost_to_somebody_else_is_replaced(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    claim = PortLease.claim
+    allocate = PortAllocator.allocate
     thieves: list[socket.socket] = []
 
-    def claim_and_lose(lease: PortLease) -> int:
-        port = claim(lease)
+    def allocate_and_lose(lease: PortAllocator) -> int:
+        port = allocate(lease)
         if not thieves:
             thieves.append(socket.create_server((LOOPBACK, port)))
         return port
 
-    monkeypatch.setattr(PortLease, "claim", claim_and_lose)
+    monkeypatch.setattr(PortAllocator, "allocate", allocate_and_lose)
 
     with serving.make(["redis"]) as environment:
         services = environment.provision("test_lost_race")
@@ -251,7 +251,7 @@ def test_a_service_whose_port_still_takes_connections_was_not_killed(
 
     with (
         socket.create_server((LOOPBACK, services.mysql.port)),
-        pytest.raises(FaultDidNotBite, match="still takes connections"),
+        pytest.raises(FaultDidNotBite, match="still accepts connections"),
     ):
         injection.await_bite(0.2)
 

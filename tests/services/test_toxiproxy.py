@@ -12,7 +12,7 @@ import requests
 from chaos.deadline import Deadline
 from chaos.errors import ServiceUnavailable
 from chaos.hosting.warden_client import WardenClient
-from chaos.ports import LOOPBACK, PortLease, is_refused
+from chaos.ports import LOOPBACK, PortAllocator, is_refused
 from chaos.services.toxiproxy import client as toxiproxy
 from chaos.services.toxiproxy.client import Toxic, Toxiproxy
 from chaos.services.toxiproxy.server import ToxiproxyServer
@@ -27,7 +27,7 @@ LATENCY = Toxic("latency", "downstream", {"latency": 5})
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToxiproxyServer]:
     directory = tmp_path_factory.mktemp("toxiproxy") / "lab"
     directory.mkdir()
-    ports = PortLease()
+    ports = PortAllocator()
     warden = WardenClient(directory)
     server = ToxiproxyServer(warden, directory, ports)
     server.start(Deadline.after(30.0))
@@ -38,8 +38,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToxiproxyServer
 
 
 @pytest.fixture
-def ports() -> Iterator[PortLease]:
-    lease = PortLease()
+def ports() -> Iterator[PortAllocator]:
+    lease = PortAllocator()
     yield lease
     lease.close()
 
@@ -58,9 +58,9 @@ def is_enabled(server: ToxiproxyServer, proxy: str) -> bool:
 
 
 def test_a_proxy_listens_as_soon_as_it_is_made_and_no_longer_when_it_is_deleted(
-    server: ToxiproxyServer, ports: PortLease, upstream: tuple[str, int]
+    server: ToxiproxyServer, ports: PortAllocator, upstream: tuple[str, int]
 ) -> None:
-    listen = (LOOPBACK, ports.claim())
+    listen = (LOOPBACK, ports.allocate())
 
     server.api.create("proxy", listen=listen, upstream=upstream)
     assert not is_refused(*listen)
@@ -71,9 +71,9 @@ def test_a_proxy_listens_as_soon_as_it_is_made_and_no_longer_when_it_is_deleted(
 
 
 def test_a_proxy_made_again_is_the_new_one_without_toxics(
-    server: ToxiproxyServer, ports: PortLease, upstream: tuple[str, int]
+    server: ToxiproxyServer, ports: PortAllocator, upstream: tuple[str, int]
 ) -> None:
-    old, new = (LOOPBACK, ports.claim()), (LOOPBACK, ports.claim())
+    old, new = (LOOPBACK, ports.allocate()), (LOOPBACK, ports.allocate())
     server.api.create("proxy", listen=old, upstream=upstream)
     server.api.add("proxy", [LATENCY])
 
@@ -84,9 +84,9 @@ def test_a_proxy_made_again_is_the_new_one_without_toxics(
 
 
 def test_a_toxic_put_twice_is_one_and_taken_twice_is_none(
-    server: ToxiproxyServer, ports: PortLease, upstream: tuple[str, int]
+    server: ToxiproxyServer, ports: PortAllocator, upstream: tuple[str, int]
 ) -> None:
-    server.api.create("proxy", listen=(LOOPBACK, ports.claim()), upstream=upstream)
+    server.api.create("proxy", listen=(LOOPBACK, ports.allocate()), upstream=upstream)
 
     server.api.add("proxy", [LATENCY])
     server.api.add("proxy", [LATENCY])
@@ -98,9 +98,9 @@ def test_a_toxic_put_twice_is_one_and_taken_twice_is_none(
 
 
 def test_a_disabled_proxy_stays_disabled_until_it_is_enabled(
-    server: ToxiproxyServer, ports: PortLease, upstream: tuple[str, int]
+    server: ToxiproxyServer, ports: PortAllocator, upstream: tuple[str, int]
 ) -> None:
-    listen = (LOOPBACK, ports.claim())
+    listen = (LOOPBACK, ports.allocate())
     server.api.create("proxy", listen=listen, upstream=upstream)
 
     server.api.disable("proxy")
@@ -113,10 +113,10 @@ def test_a_disabled_proxy_stays_disabled_until_it_is_enabled(
 
 
 def test_a_name_may_hold_what_a_url_may_not(
-    server: ToxiproxyServer, ports: PortLease, upstream: tuple[str, int]
+    server: ToxiproxyServer, ports: PortAllocator, upstream: tuple[str, int]
 ) -> None:
     name = "worker 1?#-to-mysql"
-    server.api.create(name, listen=(LOOPBACK, ports.claim()), upstream=upstream)
+    server.api.create(name, listen=(LOOPBACK, ports.allocate()), upstream=upstream)
 
     server.api.add(name, [LATENCY])
 
@@ -125,9 +125,9 @@ def test_a_name_may_hold_what_a_url_may_not(
 
 
 def test_what_the_server_refuses_is_an_error_that_says_why(
-    server: ToxiproxyServer, ports: PortLease, upstream: tuple[str, int]
+    server: ToxiproxyServer, ports: PortAllocator, upstream: tuple[str, int]
 ) -> None:
-    server.api.create("proxy", listen=(LOOPBACK, ports.claim()), upstream=upstream)
+    server.api.create("proxy", listen=(LOOPBACK, ports.allocate()), upstream=upstream)
 
     with pytest.raises(ServiceUnavailable, match="invalid toxic type"):
         server.api.add("proxy", [Toxic("wobble", "downstream", {})])
@@ -136,10 +136,10 @@ def test_what_the_server_refuses_is_an_error_that_says_why(
 
 
 def test_two_servers_in_one_process_do_not_mix(
-    server: ToxiproxyServer, ports: PortLease, upstream: tuple[str, int]
+    server: ToxiproxyServer, ports: PortAllocator, upstream: tuple[str, int]
 ) -> None:
-    elsewhere = Toxiproxy(LOOPBACK, ports.claim())
-    server.api.create("proxy", listen=(LOOPBACK, ports.claim()), upstream=upstream)
+    elsewhere = Toxiproxy(LOOPBACK, ports.allocate())
+    server.api.create("proxy", listen=(LOOPBACK, ports.allocate()), upstream=upstream)
 
     with pytest.raises(ServiceUnavailable, match="no answer"):
         elsewhere.version()
@@ -148,10 +148,10 @@ def test_two_servers_in_one_process_do_not_mix(
 
 
 def test_an_http_proxy_of_the_environment_does_not_come_between(
-    server: ToxiproxyServer, monkeypatch: pytest.MonkeyPatch, ports: PortLease
+    server: ToxiproxyServer, monkeypatch: pytest.MonkeyPatch, ports: PortAllocator
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, f"http://{LOOPBACK}:{ports.claim()}")
+        monkeypatch.setenv(name, f"http://{LOOPBACK}:{ports.allocate()}")
 
     assert server.api.version()
 

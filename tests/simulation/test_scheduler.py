@@ -100,7 +100,7 @@ def test_a_world_in_which_nothing_can_happen_any_more_is_stuck() -> None:
     world = FiberWorld()
     world.spawn("waits for ever", lambda: world.scheduler.wait([]))
 
-    with pytest.raises(WorldStuck, match="nothing is left"):
+    with pytest.raises(WorldStuck, match="no fiber or action is due"):
         world.scheduler.run()
     world.scheduler.close()
 

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from chaos.binaries import PROGRAMS, Found
+from chaos.binaries import PROGRAMS, ProgramStatus
 from chaos.errors import ChaosError
 from chaos.services import docker_engine
 from tasklab.commands import doctor
@@ -39,7 +39,8 @@ def examine(
     connect: Callable[[], Daemon] = no_daemon,
 ) -> Result:
     inventory = [
-        Found(program, None if program.name in missing else Path("/opt") / program.name, "1.0") for program in PROGRAMS
+        ProgramStatus(program, None if program.name in missing else Path("/opt") / program.name, "1.0")
+        for program in PROGRAMS
     ]
     monkeypatch.setattr("chaos.binaries.inventory", lambda: inventory)
     monkeypatch.setattr(doctor, "_locust", lambda: ("locust", "tasklab load", "Python package", "2.0"))

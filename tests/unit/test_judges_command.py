@@ -96,7 +96,7 @@ def test_the_journey_of_any_task_can_be_asked_for(tmp_path: Path) -> None:
     told = check(run, "--witness", "a")
     as_json = json.loads(check(run, "--witness", "a", "--json").stdout)
 
-    assert "hands the task in" in told.stdout
+    assert "submits the task" in told.stdout
     assert [step["event"] for step in as_json["journey"]][:2] == ["submit.invoke", "submit.ok"]
 
 

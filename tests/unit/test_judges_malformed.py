@@ -174,7 +174,9 @@ def test_a_line_longer_than_any_event_is_refused_without_being_held(
 
     recorded = read_files([file])
 
-    assert [(one.line, one.why) for one in recorded.malformed] == [(2, "a line of more than 1000 bytes is no event")]
+    assert [(one.line, one.why) for one in recorded.malformed] == [
+        (2, "a line of more than 1000 bytes is not an event")
+    ]
     assert len(recorded.history.events) == 2
 
 

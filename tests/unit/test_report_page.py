@@ -21,7 +21,8 @@ from scenarios.judging.judge import judge
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Ruling
 from scenarios.record.run_facts import DeathRecord
-from scenarios.stored.rundir import RunDirectory
+from scenarios.stored.open_tasks import OpenTaskSearch
+from scenarios.stored.rundir import OPEN_TASKS_FILE, RunDirectory
 from tests import sample_runs
 
 
@@ -320,7 +321,7 @@ def test_writing_replaces_an_older_report_and_leaves_nothing_beside_it(tmp_path:
                 "errors",
                 *(f"judging.{name}" for name in ("guarantees", "journey", "judgement_record", "verdict")),
                 *(f"record.{name}" for name in ("events", "history", "run_facts")),
-                "stored.rundir",
+                *(f"stored.{name}" for name in ("open_tasks", "rundir")),
             },
         ),
         (
@@ -340,3 +341,32 @@ def test_reports_and_load_tests_import_of_scenarios_only_what_the_architecture_a
     imported = {node.module for node in imports if node.module and node.module.startswith("scenarios")}
 
     assert imported == {f"scenarios.{name}" for name in allowed}
+
+
+def test_the_page_beside_its_run_links_to_the_logs_and_shows_where_open_tasks_are(tmp_path: Path) -> None:
+    run = sample_runs.held(tmp_path / "a run")
+    (run / "logs" / "worker 1.log").write_text("started")
+    found = OpenTaskSearch({"task-0001": "0157c1d3-e3a5", "task-0002": None})
+    found.look("rabbitmq queue jobs", '{"id": "0157c1d3-e3a5"}')
+    RunDirectory(run).write_open_tasks(found.result({"task-0002": "in <no> queue"}))
+
+    page = write_report([run], tmp_path / "report.html").read_text()
+
+    assert '<a href="a%20run/logs/worker%201.log">logs/worker 1.log</a>' in page
+    assert "<td>rabbitmq queue jobs</td>" in page
+    assert "in &lt;no&gt; queue" in page
+    assert "in no message, key or row" in page
+
+
+def test_a_page_without_a_place_links_to_no_file(tmp_path: Path) -> None:
+    run = sample_runs.held(tmp_path / "run")
+    (run / "logs" / "worker.log").write_text("started")
+
+    assert not re.search(r"href=\"(?!#|data:,)", build_report([run]))
+
+
+def test_damaged_open_tasks_are_left_out(tmp_path: Path) -> None:
+    run = sample_runs.held(tmp_path / "run")
+    (run / OPEN_TASKS_FILE).write_text('{"total": "many"}')
+
+    assert "Where open tasks are" not in build_report([run])

@@ -4,7 +4,7 @@ import socket
 from contextlib import suppress
 
 from chaos.network.relay import Link, Relay
-from chaos.ports import LOOPBACK, PortLease
+from chaos.ports import LOOPBACK, PortAllocator
 
 PATIENCE_S = 20.0
 SILENCE_S = 0.2
@@ -34,13 +34,13 @@ class RelayedWorld:
     """A relay with one link, clients that connect through it, and the broker behind it."""
 
     def __init__(self) -> None:
-        self.ports = PortLease()
-        self.broker_port = self.ports.claim()
+        self.ports = PortAllocator()
+        self.broker_port = self.ports.allocate()
         self.broker = Broker(self.broker_port)
         self.relay = Relay()
         self.clients: list[socket.socket] = []
         self.link: Link = self.relay.open_link(
-            "worker-1", (LOOPBACK, self.broker_port), port=self.ports.claim(), side_port=self.ports.claim()
+            "worker-1", (LOOPBACK, self.broker_port), port=self.ports.allocate(), health_port=self.ports.allocate()
         )
 
     def connect(self, address: tuple[str, int] | None = None) -> socket.socket:

@@ -1,9 +1,9 @@
-"""MariaDB or MySQL in a container, by what the official images document."""
+"""MariaDB or MySQL in a container, as the official images document it."""
 
 import secrets
 from collections.abc import Mapping
 
-from chaos.ports import LOOPBACK, PortLease
+from chaos.ports import LOOPBACK, PortAllocator
 from chaos.services.addresses import MysqlAddress, Services
 from chaos.services.container import ContainerService
 from chaos.services.docker_engine import DockerEngine
@@ -11,14 +11,14 @@ from chaos.services.mysql import server as mysql
 
 
 class MysqlContainer(ContainerService):
-    """MariaDB's or MySQL's image: both create a root user with this password, who may connect from anywhere."""
+    """MariaDB's or MySQL's image: both create a root user with the given password, allowed to connect from anywhere."""
 
     name = "mysql"
     inner_port = 3306
     command = mysql.ARGUMENTS
 
-    def __init__(self, engine: DockerEngine, image: str, lab: str, leases: PortLease) -> None:
-        super().__init__(engine, image, lab, leases)
+    def __init__(self, engine: DockerEngine, image: str, lab: str, allocator: PortAllocator) -> None:
+        super().__init__(engine, image, lab, allocator)
         self._password = secrets.token_hex(12)
 
     @property
@@ -30,7 +30,7 @@ class MysqlContainer(ContainerService):
         return MysqlAddress(LOOPBACK, self.port, "root", self._password, database)
 
     def missing(self) -> str:
-        """Nothing ("") when it answers a SELECT, else the problem."""
+        """The problem, or "" when it answers a SELECT."""
         return mysql.missing(self.address(""))
 
     def version(self) -> str:

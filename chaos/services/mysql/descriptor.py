@@ -1,4 +1,4 @@
-"""MariaDB or MySQL, as the lab knows it."""
+"""The descriptor of MariaDB or MySQL."""
 
 import time
 from contextlib import suppress
@@ -12,18 +12,19 @@ from chaos.services.descriptor import ServiceDescriptor
 from chaos.services.exchange import as_os_errors
 from chaos.services.mysql import server
 from chaos.services.mysql.container import MysqlContainer
+from chaos.services.mysql.contents import read_contents
 from chaos.services.url import split_url
 
 
 class MysqlExchange:
-    """Asks for a text of some length."""
+    """Requests a text of the given length."""
 
     def __init__(self, address: MysqlAddress, timeout_s: float) -> None:
         with as_os_errors(pymysql.MySQLError):
             self._connection = server.connect(address, timeout_s)
 
     def ask(self, reply_bytes: int = 0) -> float:
-        """Seconds until the text was there."""
+        """Seconds until the text is complete."""
         began_s = time.monotonic()
         with as_os_errors(pymysql.MySQLError), self._connection.cursor() as cursor:
             cursor.execute("SELECT REPEAT('x', %s)", (reply_bytes,))
@@ -31,7 +32,7 @@ class MysqlExchange:
         return time.monotonic() - began_s
 
     def close(self) -> None:
-        """Hang up; a connection that broke is closed already."""
+        """Close the connection; a broken one is already closed."""
         with suppress(pymysql.MySQLError):
             self._connection.close()
 
@@ -44,7 +45,7 @@ def read_url(url: str) -> MysqlAddress:
 
 
 def provision(address: MysqlAddress, namespace: str) -> MysqlAddress:
-    """A database of the run, new and empty."""
+    """The database of the run, created empty."""
     own = replace(address, database=namespace)
     server.create_database(own)
     return own
@@ -62,5 +63,6 @@ DESCRIPTOR = ServiceDescriptor(
     open_exchange=MysqlExchange,
     provision=provision,
     remove=lambda address, namespace: server.drop_database(replace(address, database=namespace)),
+    contents=lambda address, _: read_contents(address),
     proxy_kinds=lambda address: ("proxy",),
 )

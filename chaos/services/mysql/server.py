@@ -13,7 +13,7 @@ from chaos import binaries
 from chaos.deadline import Deadline
 from chaos.errors import ServiceUnavailable
 from chaos.hosting.warden_client import ChildProcess, WardenClient
-from chaos.ports import LOOPBACK, PortLease
+from chaos.ports import LOOPBACK, PortAllocator
 from chaos.services.addresses import MysqlAddress, Services
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
 
@@ -30,7 +30,7 @@ SERVER_ARGUMENTS = (
 
 
 def missing(address: MysqlAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> str:
-    """Why that server answers no statement; nothing ("") when it does."""
+    """Why the server does not answer a statement; "" if it does."""
     try:
         read_version(address, timeout_s)
     except pymysql.MySQLError as error:
@@ -47,10 +47,10 @@ def read_version(address: MysqlAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S)
 
 
 def create_database(address: MysqlAddress, timeout_s: float = STATEMENT_TIMEOUT_S) -> None:
-    """An empty database of the name in `address`; one that is there already is dropped.
+    """Create the database named in `address`, empty; an existing one is dropped.
 
     Raises:
-        ServiceUnavailable: the server does not answer, or does not let this user do it.
+        ServiceUnavailable: the server does not answer, or the user lacks the right.
     """
     drop_database(address, timeout_s)
     _execute(address, f"CREATE DATABASE `{address.database}` CHARACTER SET utf8mb4", timeout_s)
@@ -63,7 +63,7 @@ def provide_database(address: MysqlAddress, services: Services) -> Services:
 
 
 def drop_database(address: MysqlAddress, timeout_s: float = STATEMENT_TIMEOUT_S) -> None:
-    """No database of the name in `address` any more. Idempotent; raises as `create_database`."""
+    """Drop the database named in `address`. Idempotent; raises as `create_database`."""
     _execute(address, f"DROP DATABASE IF EXISTS `{address.database}`", timeout_s)
 
 
@@ -76,7 +76,7 @@ def _execute(address: MysqlAddress, statement: str, timeout_s: float) -> None:
 
 
 def connect(address: MysqlAddress, timeout_s: float) -> "pymysql.connections.Connection[pymysql.cursors.Cursor]":
-    """A connection to the server, to no database in it; every step of it bounded by `timeout_s`."""
+    """A connection to the server, without a database; every step bounded by `timeout_s`."""
     return pymysql.connect(
         host=address.host,
         port=address.port,
@@ -89,16 +89,16 @@ def connect(address: MysqlAddress, timeout_s: float) -> "pymysql.connections.Con
 
 
 class MysqlServer(Server):
-    """A MariaDB (or MySQL) server of the lab's own, as durable as the distribution's defaults make it."""
+    """A MariaDB or MySQL server that the lab runs, with the distribution's default durability."""
 
     name = "mysql"
     ports_needed = 1
 
-    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
-        super().__init__(warden, directory, leases)
+    def __init__(self, warden: WardenClient, directory: Path, allocator: PortAllocator) -> None:
+        super().__init__(warden, directory, allocator)
         self._password = secrets.token_hex(12)
         self._child: ChildProcess | None = None
-        # mysqld refuses to run as root without this. It must not change its user: then it would not die with the warden.
+        # mysqld refuses to run as root without this. It must not change its user: it would not die with the warden.
         self._as_user = ["--user=root"] if os.geteuid() == 0 else []
 
     def address(self, database: str) -> MysqlAddress:
@@ -121,11 +121,11 @@ class MysqlServer(Server):
 
     @property
     def data_ports(self) -> Sequence[int]:
-        """Its only one."""
+        """Its only port."""
         return self.ports
 
     def missing(self) -> str:
-        """Nothing ("") when it answers a SELECT, else the problem."""
+        """The problem, or "" when it answers a SELECT."""
         return missing(self.address(""))
 
     def version(self) -> str:
@@ -134,7 +134,7 @@ class MysqlServer(Server):
 
     def _prepare(self, deadline: Deadline) -> None:
         server = binaries.require(self.name, "mariadbd")
-        # Relative to the directory in which it runs: the installation is a shell script that splits paths at spaces.
+        # Relative to the working directory: the installation is a shell script that splits paths at spaces.
         data = "--datadir=./data"
         if binaries.is_mariadb(server):
             install = binaries.require(self.name, "mariadb-install-db")
@@ -143,7 +143,7 @@ class MysqlServer(Server):
         else:
             argv = [str(server), "--no-defaults", "--initialize-insecure", data, *self._as_user]
         log = self.directory / "install.log"
-        # The script passes no --tmpdir on; without this a killed installation would leave its files in /tmp.
+        # The script ignores --tmpdir; without this a killed installation would leave files in /tmp.
         env = {**os.environ, "TMPDIR": str(self.directory)}
         child = self._warden.spawn("mysql's installation", argv, log=log, env=env, cwd=self.directory)
         code = child.wait(deadline.remaining_s())
@@ -170,5 +170,5 @@ class MysqlServer(Server):
         ]
         argv = [str(server), "--no-defaults", *own, *SERVER_ARGUMENTS, *self._as_user]
         if not binaries.is_mariadb(server):
-            argv.append("--mysqlx=OFF")  # it would listen on a port of its own, the same in every lab
+            argv.append("--mysqlx=OFF")  # else it listens on a second port, the same in every lab
         self._child = self._warden.spawn("mysqld", argv, log=self.directory / "mysqld.log", cwd=self.directory)

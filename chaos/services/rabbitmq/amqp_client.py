@@ -1,7 +1,8 @@
 """A small AMQP client for the lab's own round trips: every step under one deadline, no log, no thread, no retry."""
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar
 
@@ -18,11 +19,20 @@ Answer = TypeVar("Answer", bound=frame.FrameTypes)
 
 
 class AmqpRefused(ConnectionError):
-    """The broker closed the channel or the connection, and said why."""
+    """The broker closed the channel or the connection, with a reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMessage:
+    """A message as the broker delivers it; `headers`: its properties, those that it has."""
+
+    body: bytes
+    headers: Mapping[str, object]
+    redelivered: bool
 
 
 class AmqpClient:
-    """One connection with one open channel, as a context manager. All methods raise OSError when the broker does not do its part."""
+    """One connection with one open channel, as a context manager. All methods raise OSError if the broker refuses or does not answer."""
 
     def __init__(self, address: RabbitmqAddress, deadline: Deadline) -> None:
         self._address = address
@@ -45,22 +55,22 @@ class AmqpClient:
             if error is None:
                 self.call(commands.Connection.Close(200, "", 0, 0), commands.Connection.CloseOk, channel=0)
         finally:
-            self.hang_up()
+            self.close()
 
     def open(self) -> None:
-        """Log in and open the channel; entering does that too."""
+        """Log in and open the channel; done by `with`."""
         try:
             self._log_in()
         except BaseException:
-            self.hang_up()
+            self.close()
             raise
 
-    def hang_up(self) -> None:
-        """Close the connection without a word. Idempotent."""
+    def close(self) -> None:
+        """Close the socket without a message to the broker. Idempotent."""
         self._socket.close()
 
     def extend(self, deadline: Deadline) -> None:
-        """Another deadline, for what comes now."""
+        """Set the deadline for the following calls."""
         self._deadline = deadline
 
     def call(self, request: base.Frame, answer: type[Answer], *, channel: int = CHANNEL) -> Answer:
@@ -74,13 +84,13 @@ class AmqpClient:
         return self._expect(answer)
 
     def call_many(self, requests: Sequence[base.Frame], answer: type[frame.FrameTypes]) -> None:
-        """Send methods one after the other without waiting, then wait for the answer to each."""
+        """Send methods without waiting, then wait for the answer to each."""
         self._send(b"".join(frame.marshal(request, CHANNEL) for request in requests))
         for _ in requests:
             self._expect(answer)
 
     def publish_confirmed(self, queue: str, content: bytes) -> bool:
-        """Publish to a queue on a channel in confirm mode; whether the broker took responsibility for the message."""
+        """Publish to a queue on a channel in confirm mode; whether the broker confirmed the message."""
         properties = commands.Basic.Properties(delivery_mode=2)
         frames = (
             commands.Basic.Publish(routing_key=queue, mandatory=True),
@@ -97,15 +107,24 @@ class AmqpClient:
 
     def get(self, queue: str) -> bytes | None:
         """Take one message from a queue; None if it is empty."""
-        self._send(frame.marshal(commands.Basic.Get(queue=queue, no_ack=True), CHANNEL))
+        message = self._get(queue, no_ack=True)
+        return None if message is None else message.body
+
+    def peek(self, queue: str) -> QueuedMessage | None:
+        """The next message of a queue, which goes back when this connection closes; None if there is no other."""
+        return self._get(queue, no_ack=False)
+
+    def _get(self, queue: str, *, no_ack: bool) -> QueuedMessage | None:
+        self._send(frame.marshal(commands.Basic.Get(queue=queue, no_ack=no_ack), CHANNEL))
         answer = self._read()
         if not isinstance(answer, commands.Basic.GetOk):
             return None
-        size = self._expect(header.ContentHeader).body_size
+        head = self._expect(header.ContentHeader)
         content = b""
-        while len(content) < size:
+        while len(content) < head.body_size:
             content += self._expect(body.ContentBody).value
-        return content
+        properties = {name: value for name, value in head.properties if value is not None}
+        return QueuedMessage(content, properties, redelivered=bool(answer.redelivered))
 
     def _log_in(self) -> None:
         self._send(header.ProtocolHeader().marshal())
@@ -140,7 +159,7 @@ class AmqpClient:
         self._limit()
         received = self._socket.recv(RECEIVE_BYTES)
         if not received:
-            raise ConnectionResetError("the broker hung up")
+            raise ConnectionResetError("the broker closed the connection")
         return received
 
     def _send(self, content: bytes) -> None:
@@ -154,5 +173,5 @@ class AmqpClient:
 
 
 def _text(value: object) -> str:
-    """A field of the broker's properties, which pamqp leaves as bytes where it is not sure."""
+    """A field of the broker's properties as text; pamqp leaves some as bytes."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value or "")

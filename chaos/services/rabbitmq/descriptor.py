@@ -1,6 +1,8 @@
-"""RabbitMQ, as the lab knows it."""
+"""The descriptor of RabbitMQ."""
 
 import time
+from collections.abc import Iterator
+from typing import Any
 from urllib.parse import unquote
 
 from pamqp import commands
@@ -8,18 +10,20 @@ from pamqp.exceptions import PAMQPException
 
 from chaos.deadline import Deadline
 from chaos.services.addresses import RabbitmqAddress
+from chaos.services.contents import ServiceItem
 from chaos.services.descriptor import ServiceDescriptor
 from chaos.services.exchange import as_os_errors
 from chaos.services.rabbitmq import server
 from chaos.services.rabbitmq.amqp_client import AmqpClient
 from chaos.services.rabbitmq.container import RabbitmqContainer
+from chaos.services.rabbitmq.contents import read_contents
 from chaos.services.url import split_url
 
 QOS_ANSWER_BYTES = 12  # the whole frame of basic.qos-ok
 
 
 class RabbitmqExchange:
-    """Sets the same limit again and again, which has no effect except its confirmations."""
+    """Sends the same basic.qos repeatedly, which has no effect except the answers."""
 
     def __init__(self, address: RabbitmqAddress, timeout_s: float) -> None:
         self._timeout_s = timeout_s
@@ -28,7 +32,7 @@ class RabbitmqExchange:
             self._client.open()
 
     def ask(self, reply_bytes: int = 0) -> float:
-        """Seconds until as many confirmations were there as make up so many bytes."""
+        """Seconds until the answers amount to that many bytes."""
         began_s = time.monotonic()
         with as_os_errors(PAMQPException):
             self._client.extend(Deadline.after(self._timeout_s))
@@ -37,8 +41,8 @@ class RabbitmqExchange:
         return time.monotonic() - began_s
 
     def close(self) -> None:
-        """Hang up."""
-        self._client.hang_up()
+        """Close the socket."""
+        self._client.close()
 
 
 def read_url(url: str) -> RabbitmqAddress:
@@ -53,6 +57,11 @@ def remove(address: RabbitmqAddress, namespace: str) -> None:
     """Queues cannot be listed without the management plugin: those that a run declared stay."""
 
 
+def contents(address: RabbitmqAddress, own: Any) -> Iterator[ServiceItem]:
+    """Messages; none where the broker is not the lab's own, because its queues cannot be listed."""
+    return read_contents(address, [] if own is None else own.queue_names(address.vhost))
+
+
 DESCRIPTOR = ServiceDescriptor(
     name="rabbitmq",
     address=RabbitmqAddress,
@@ -65,5 +74,6 @@ DESCRIPTOR = ServiceDescriptor(
     open_exchange=RabbitmqExchange,
     provision=lambda address, namespace: address,
     remove=remove,
+    contents=contents,
     proxy_kinds=lambda address: ("relay", "proxy"),
 )

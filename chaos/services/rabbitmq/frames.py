@@ -1,4 +1,4 @@
-"""AMQP 0-9-1 as bytes on a wire: cutting a stream into frames without changing a byte, and reading the methods and properties in them."""
+"""AMQP 0-9-1 on the wire: splits a stream into frames without changing a byte, and parses the methods and properties in them."""
 
 import struct
 from typing import NamedTuple
@@ -11,12 +11,12 @@ HEADER_BYTES = 7
 END_BYTES = 1
 FRAME_END = 0xCE
 FRAME_BYTES_MAX = 1 << 24
-"""Larger than any frame that brokers negotiate (131072 by default): beyond it, the stream is not AMQP."""
+"""Larger than any frame that brokers negotiate (131072 by default): a larger frame means that the stream is not AMQP."""
 
 METHOD, CONTENT_HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
 KINDS = frozenset((METHOD, CONTENT_HEADER, BODY, HEARTBEAT))
 PREAMBLE = 0
-"""As a frame's kind: the protocol header with which a client begins."""
+"""As a frame's kind: the protocol header at the start of a client's stream."""
 
 PUBLISH = commands.Basic.Publish.index
 DELIVER = commands.Basic.Deliver.index
@@ -32,7 +32,7 @@ UNREADABLE = (
     *(PAMQPException, struct.error, ValueError, LookupError, TypeError, ArithmeticError, OSError),
     RecursionError,
 )
-"""What pamqp raises at bytes that are no content header: a client may send anything."""
+"""What pamqp raises for bytes that are no content header: a client may send anything."""
 
 _AMQP = b"AMQP"
 _kind_and_channel = struct.Struct(">BH")
@@ -43,7 +43,7 @@ _body_size = struct.Struct(">Q")
 
 
 class Frame(NamedTuple):
-    """One frame as it came; `raw` is all of it, header and end included."""
+    """One frame as received; `raw` includes header and end byte."""
 
     kind: int
     channel: int
@@ -61,24 +61,24 @@ class Frame(NamedTuple):
 
 
 class Splitter:
-    """Cuts one direction of a connection into frames. An incomplete frame is kept until the rest comes."""
+    """Splits one direction of a connection into frames. An incomplete frame is kept until the rest arrives."""
 
     def __init__(self, *, preamble: bool) -> None:
-        self.is_blind = False
+        self.is_opaque = False
         self._unread = bytearray()
         self._preamble = preamble
         self._is_first = True
 
     def feed(self, received: bytes) -> list[Frame]:
-        """The frames that are whole now. Joined, all that it ever returned, and then `unfinished`, are the bytes it was fed.
+        """The frames that are complete now. All returned frames and the unfinished bytes, joined, equal the bytes received.
 
-        A stream that is not AMQP 0-9-1 makes it blind: from then on it returns no frames, and keeps all bytes as unfinished.
+        A stream that is not AMQP 0-9-1 makes it opaque: from then on it returns no frames and keeps all bytes as unfinished.
         """
         unread = self._unread
         unread += received
         frames: list[Frame] = []
         at = 0
-        while not self.is_blind and len(unread) > at:
+        while not self.is_opaque and len(unread) > at:
             end = self._end_of_frame(at)
             if end > len(unread):
                 break
@@ -91,30 +91,28 @@ class Splitter:
         return frames
 
     def take_unfinished(self) -> bytes:
-        """The bytes after the last whole frame, handed over to the caller."""
+        """Remove and return the bytes after the last complete frame."""
         unread = bytes(self._unread)
         self._unread.clear()
         return unread
 
     def _end_of_frame(self, at: int) -> int:
-        """The end of the frame that begins at `at`, or a position beyond all bytes so far if it is not known yet."""
+        """The end of the frame that begins at `at`, or a position beyond the received bytes if it is not known yet."""
         unread = self._unread
         beyond = len(unread) + 1
         kind = unread[at]
-        if (
-            kind == _AMQP[0]
-        ):  # a protocol header: from a client, or a broker's answer to a version that it does not speak
-            self.is_blind = not unread.startswith(_AMQP[: len(unread) - at], at)
-            return beyond if self.is_blind else at + PROTOCOL_HEADER_BYTES
+        if kind == _AMQP[0]:  # a protocol header: from a client, or a broker's answer to an unsupported version
+            self.is_opaque = not unread.startswith(_AMQP[: len(unread) - at], at)
+            return beyond if self.is_opaque else at + PROTOCOL_HEADER_BYTES
         if kind not in KINDS or (self._is_first and self._preamble):
-            self.is_blind = True
+            self.is_opaque = True
             return beyond
         if len(unread) - at < HEADER_BYTES:
             return beyond
         size = _size.unpack_from(unread, at + 3)[0]
         end = at + HEADER_BYTES + int(size) + END_BYTES
-        self.is_blind = size > FRAME_BYTES_MAX or (end <= len(unread) and unread[end - 1] != FRAME_END)
-        return beyond if self.is_blind else end
+        self.is_opaque = size > FRAME_BYTES_MAX or (end <= len(unread) and unread[end - 1] != FRAME_END)
+        return beyond if self.is_opaque else end
 
 
 def read_tag(frame: Frame) -> tuple[int, bool]:
@@ -139,7 +137,7 @@ def read_body_size(frame: Frame) -> int:
 def read_properties(raw: bytes) -> tuple[tuple[str, str], ...]:
     """The identifying properties in a content header frame, as text: `message_id`, `correlation_id`, each header by its own name.
 
-    Nothing where the header cannot be read: the broker decides about that, not the lab.
+    Empty if the header cannot be parsed: the broker deals with that.
     """
     try:
         _, _, content = frame.unmarshal(raw)

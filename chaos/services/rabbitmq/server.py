@@ -1,4 +1,4 @@
-"""RabbitMQ: a node of the lab's own; its round trip declares a quorum queue, publishes with confirm and gets the message back."""
+"""RabbitMQ: a node that the lab runs; its round trip declares a quorum queue, publishes with confirm and gets the message back."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from chaos import binaries
 from chaos.deadline import Deadline
 from chaos.errors import ServiceUnavailable
 from chaos.hosting.warden_client import ChildProcess, WardenClient
-from chaos.ports import LOOPBACK, PortLease
+from chaos.ports import LOOPBACK, PortAllocator
 from chaos.services.addresses import RabbitmqAddress, Services
 from chaos.services.rabbitmq import virtual_host
 from chaos.services.rabbitmq.amqp_client import AmqpClient
@@ -29,13 +29,13 @@ EVALUATE_TIMEOUT_S = 30.0
 _CALL = f"fun(M, F, A) -> rpc:call('{NODE}', M, F, A) end"
 HEALTH_QUEUE = "tasklab.health"
 ALWAYS_NEEDED = ("rabbit", "cuttlefish")
-"""Applications that every node loads: the broker itself, and the reader of configuration files, which no application names."""
+"""Applications that every node loads: the broker, and the reader of configuration files, which no application lists."""
 
 APPLICATIONS = re.compile(r"\{\s*applications\s*,\s*\[(.*?)\]", re.DOTALL)
 
 
 def missing(address: RabbitmqAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> str:
-    """The step of a round trip to that broker that fails; nothing ("") when a confirmed message came back out of a quorum queue."""
+    """The failing step of a round trip to the broker; "" if a confirmed message came back from a quorum queue."""
     where = f"{address.host}:{address.port}"
     token = secrets.token_hex(8).encode()
     step = "connection"
@@ -49,7 +49,7 @@ def missing(address: RabbitmqAddress, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -
             if not client.publish_confirmed(HEALTH_QUEUE, token):
                 return f"{where} refused a message"
             step = "message"
-            while (content := client.get(HEALTH_QUEUE)) != token:  # what a round trip before this one left behind
+            while (content := client.get(HEALTH_QUEUE)) != token:  # messages of earlier round trips
                 if content is None:
                     return f"a confirmed message did not come back from {where}"
             client.call(commands.Queue.Delete(queue=HEALTH_QUEUE), commands.Queue.DeleteOk)
@@ -65,13 +65,13 @@ def read_version(address: RabbitmqAddress, timeout_s: float = ROUND_TRIP_TIMEOUT
 
 
 class RabbitmqServer(Server):
-    """One RabbitMQ node with an epmd of its own, on defaults: no plugin, no limit changed."""
+    """One RabbitMQ node with its own epmd, default limits and no plugin."""
 
     name = "rabbitmq"
     ports_needed = 3  # AMQP, distribution, epmd
 
-    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
-        super().__init__(warden, directory, leases)
+    def __init__(self, warden: WardenClient, directory: Path, allocator: PortAllocator) -> None:
+        super().__init__(warden, directory, allocator)
         self._password = secrets.token_hex(12)
         self._node: ChildProcess | None = None
         self._epmd: ChildProcess | None = None
@@ -83,28 +83,32 @@ class RabbitmqServer(Server):
         return RabbitmqAddress(LOOPBACK, self.ports[0], USER, self._password)
 
     def provide(self, services: Services) -> Services:
-        """The services of a run with its address, and a virtual host of its own, which is empty; those of earlier runs are removed."""
+        """The services of a run with its address and an empty virtual host; those of earlier runs are removed."""
         name = services.namespace
         virtual_host.check_fresh(name, self._evaluate(virtual_host.fresh(_CALL, name, USER)))
         return replace(services, rabbitmq=replace(self.address(), vhost=name))
 
+    def queue_names(self, vhost: str) -> list[str]:
+        """The queues of that virtual host."""
+        return virtual_host.queue_names(self._evaluate(virtual_host.queues(_CALL, vhost)))
+
     @property
     def children(self) -> Sequence[ChildProcess]:
-        """The Erlang virtual machine. (Not epmd: the node starts another one if it does not find it.)"""
+        """The Erlang virtual machine. (Not epmd: the node starts another one if it is missing.)"""
         return [self._node] if self._node else []
 
     @property
     def data_children(self) -> Sequence[ChildProcess]:
-        """The same."""
+        """The Erlang virtual machine."""
         return self.children
 
     @property
     def data_ports(self) -> Sequence[int]:
-        """Where it speaks AMQP."""
+        """The AMQP port."""
         return self.ports[:1]
 
     def missing(self) -> str:
-        """What a confirmed message there and back lacks."""
+        """The failing step of a round trip, or ""."""
         return missing(self.address())
 
     def version(self) -> str:
@@ -112,16 +116,16 @@ class RabbitmqServer(Server):
         return read_version(self.address())
 
     def kill(self) -> str:
-        """As every server; but not within the moment in which RabbitMQ would forget a queue, see `QuorumQueues`."""
+        """As every server, after the time in which RabbitMQ would forget a new queue, see `QuorumQueues`."""
         self._quorum_queues.await_saved()
         return super().kill()
 
     def confirmed_data_lost_by_kill(self) -> str:
-        """The quorum queues that it has forgotten nevertheless."""
+        """The quorum queues that it has forgotten all the same."""
         return self._quorum_queues.confirmed_data_lost_by_kill()
 
     def _evaluate(self, expression: str) -> str:
-        """What the expression prints in an Erlang of its own that is connected to the node (rabbitmqctl takes five times as long)."""
+        """The output of the expression in a separate Erlang node connected to the broker (rabbitmqctl takes five times as long)."""
         cookie = (self.directory / "home" / ".erlang.cookie").read_text().strip()
         interface = ("-kernel", "inet_dist_use_interface", "{127,0,0,1}")
         name = f"lab{secrets.token_hex(6)}@localhost"
@@ -132,7 +136,7 @@ class RabbitmqServer(Server):
                 argv, env=self._environment(), capture_output=True, text=True, timeout=EVALUATE_TIMEOUT_S, check=False
             )
         except subprocess.TimeoutExpired:
-            return f"nothing within {EVALUATE_TIMEOUT_S:g} s"
+            return f"no answer within {EVALUATE_TIMEOUT_S:g} s"
         return done.stdout + done.stderr
 
     def _unsaved(self) -> str:
@@ -143,9 +147,9 @@ class RabbitmqServer(Server):
         return (content for _, content in self._quorum_files("*/config"))
 
     def _quorum_files(self, pattern: str) -> Iterator[tuple[float, str]]:
-        """When each was written, and its content, as far as it is text."""
+        """When each file was written, and its content."""
         for path in (self.directory / "mnesia").glob(f"*/quorum/*/{pattern}"):
-            with suppress(FileNotFoundError):  # its queue was deleted while we looked
+            with suppress(FileNotFoundError):  # its queue was deleted meanwhile
                 yield path.stat().st_mtime, path.read_text(errors="replace")
 
     def _prepare(self, deadline: Deadline) -> None:
@@ -154,10 +158,8 @@ class RabbitmqServer(Server):
             binaries.require(self.name, program)
         home = binaries.rabbitmq_home(server)
         if home is None:
-            raise ServiceUnavailable(
-                self.name, f"{server} belongs to no RabbitMQ home with `sbin` and `plugins` that the lab knows"
-            )
-        self._start_script = _lean_copy(home, self.directory / "broker")
+            raise ServiceUnavailable(self.name, f"no RabbitMQ home with `sbin` and `plugins` found for {server}")
+        self._start_script = _minimal_copy(home, self.directory / "broker")
         for part in ("home", "mnesia", "logs"):
             (self.directory / part).mkdir()
 
@@ -174,7 +176,7 @@ class RabbitmqServer(Server):
         self._node = self._warden.spawn("rabbitmq", argv, log=log, env=self._environment(), cwd=self.directory)
 
     def _environment(self) -> dict[str, str]:
-        """The environment of the lab, without variables that lead to another node, and with those that keep its files in one directory."""
+        """The lab's environment without variables of other nodes, and with those that keep all files in one directory."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("RABBITMQ_", "ERL_"))}
         return {
             **inherited,
@@ -194,17 +196,17 @@ class RabbitmqServer(Server):
             "RABBITMQ_LOG_BASE": str(self.directory / "logs"),
             "RABBITMQ_LOGS": "-",
             "RABBITMQ_PID_FILE": str(self.directory / "rabbitmq.pid"),
-            # The script becomes the virtual machine instead of waiting beside it: a kill -9 then hits the broker itself.
+            # The script execs the virtual machine instead of waiting for it, so that kill -9 hits the broker itself.
             "RABBITMQ_ALLOW_INPUT": "1",
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-noinput -kernel inet_dist_use_interface {127,0,0,1}",
         }
 
 
-def _lean_copy(home: Path, to: Path) -> Path:
-    """A RabbitMQ home of links with only those applications that a node without plugins loads; its start script.
+def _minimal_copy(home: Path, to: Path) -> Path:
+    """A RabbitMQ home of symbolic links with only the applications that a node without plugins loads; returns its start script.
 
-    The broker searches every directory of `plugins` for every module that it loads: with the sixty-odd plugins that it
-    ships, none of them enabled, half of its start is spent on directories that hold nothing for it (4.1 s against 1.9 s).
+    The broker searches every directory of `plugins` for every module that it loads: with its sixty-odd plugins, none of
+    them enabled, half of its start is spent on directories that it does not need (4.1 s against 1.9 s).
     """
     plugins = {path.name.rpartition("-")[0]: path for path in (home / "plugins").iterdir() if path.is_dir()}
     needed: dict[str, Path] = {}

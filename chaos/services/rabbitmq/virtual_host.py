@@ -1,14 +1,18 @@
-"""The virtual host of a run: made anew, and proven to hold no queue; those of earlier runs are removed with all that they held."""
+"""The virtual host of a run: created, and proven to hold no queue; those of earlier runs are removed with their contents."""
 
 from chaos.errors import ServiceUnavailable
 
 DEFAULT = "/"
 PREFIX = "queues in it: "
-"""How the answer of the broker begins; before it other lines may come."""
+"""Prefix of the answer's line; other lines may come before it."""
+
+
+QUEUE = "queue: "
+"""How a line that names a queue begins."""
 
 
 def fresh(call: str, name: str, user: str) -> str:
-    """An Erlang expression that makes the virtual host and prints its queues; `call`: an expression that calls a function in the broker."""
+    """An Erlang expression that creates the virtual host and prints its queues; `call`: an expression that calls a broker function."""
     return (
         f'C = {call}, V = <<"{name}">>, U = <<"{user}">>, '
         f'[C(rabbit_vhost, delete, [W, U]) || W <- C(rabbit_vhost, list_names, []), W =/= <<"{DEFAULT}">>], '
@@ -16,6 +20,19 @@ def fresh(call: str, name: str, user: str) -> str:
         'A = <<".*">>, ok = C(rabbit_auth_backend_internal, set_permissions, [U, V, A, A, A, U]), '
         f'io:format("~n{PREFIX}~p~n", [[Q || {{resource, _, queue, Q}} <- C(rabbit_amqqueue, list_names, [V])]])'
     )
+
+
+def queues(call: str, name: str) -> str:
+    """An Erlang expression that prints the queues of the virtual host, a line each."""
+    return (
+        f'C = {call}, V = <<"{name}">>, '
+        f'[io:format("~n{QUEUE}~s~n", [Q]) || {{resource, _, queue, Q}} <- C(rabbit_amqqueue, list_names, [V])]'
+    )
+
+
+def queue_names(answer: str) -> list[str]:
+    """The queues that the broker has printed."""
+    return sorted(line.removeprefix(QUEUE) for line in answer.splitlines() if line.startswith(QUEUE))
 
 
 def check_fresh(name: str, answer: str) -> None:

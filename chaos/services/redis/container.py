@@ -1,4 +1,4 @@
-"""Redis in a container, by what the official image documents."""
+"""Redis in a container, as the official image documents it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +10,7 @@ from chaos.services.redis import server as redis
 
 
 class RedisContainer(ContainerService):
-    """The image of Redis, as one node without replica or Sentinels; only this machine reaches it, so it needs no password."""
+    """The image of Redis, as one node without replica or Sentinels; reachable from this machine only, so without a password."""
 
     name = "redis"
     inner_port = 6379
@@ -21,7 +21,7 @@ class RedisContainer(ContainerService):
         return {}
 
     def missing(self) -> str:
-        """Nothing ("") when a write can be read again, else the problem."""
+        """The problem, or "" when a write can be read again."""
         return redis.missing_write(LOOPBACK, self.port)
 
     def version(self) -> str:

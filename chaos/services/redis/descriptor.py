@@ -1,4 +1,4 @@
-"""Redis, as the lab knows it."""
+"""The descriptor of Redis."""
 
 import time
 from contextlib import closing
@@ -11,13 +11,14 @@ from chaos.services.descriptor import ProxyKind, ServiceDescriptor
 from chaos.services.exchange import as_os_errors
 from chaos.services.redis import server
 from chaos.services.redis.container import RedisContainer
+from chaos.services.redis.contents import read_contents
 from chaos.services.url import split_url
 
-KEYS_A_STEP = 1_000
+KEYS_PER_SCAN = 1_000
 
 
 class RedisExchange:
-    """Asks for a text to be sent back."""
+    """Requests an ECHO of a text."""
 
     def __init__(self, address: RedisAddress, timeout_s: float) -> None:
         self._client = server.client(address.host, address.port, timeout_s)
@@ -29,14 +30,14 @@ class RedisExchange:
             raise
 
     def ask(self, reply_bytes: int = 0) -> float:
-        """Seconds until the text was back."""
+        """Seconds until the text is complete."""
         began_s = time.monotonic()
         with as_os_errors(redis.RedisError, timeouts=(redis.TimeoutError,)):
             self._client.echo("x" * reply_bytes)
         return time.monotonic() - began_s
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._client.close()
 
 
@@ -51,20 +52,20 @@ def read_url(url: str) -> RedisAddress:
 
 
 def remove(address: RedisAddress, namespace: str) -> None:
-    """No key of that prefix any more."""
+    """Remove all keys with that prefix."""
     try:
         with closing(server.client(address.host, address.port)) as client:
-            for key in client.scan_iter(match=f"{namespace}*", count=KEYS_A_STEP):
+            for key in client.scan_iter(match=f"{namespace}*", count=KEYS_PER_SCAN):
                 client.delete(key)
     except redis.RedisError as error:
         raise ServiceUnavailable("redis", f"keys of {namespace} cannot be removed: {error}") from error
 
 
 def provision(address: RedisAddress, namespace: str) -> RedisAddress:
-    """No key at all: those of the prefix are removed; others are not the lab's to remove, and a system may not use the prefix.
+    """Remove the keys with the prefix, and check that no other key is left: those are not the lab's, and the system may see them.
 
     Raises:
-        ServiceUnavailable: it holds other keys, which are named.
+        ServiceUnavailable: other keys are left; the message names some.
     """
     remove(address, namespace)
     try:
@@ -74,13 +75,13 @@ def provision(address: RedisAddress, namespace: str) -> RedisAddress:
         raise ServiceUnavailable("redis", f"its keys cannot be listed: {error}") from error
     if left:
         raise ServiceUnavailable(
-            "redis", f"not clean: it holds {left}, which this run could see; give the lab an empty Redis"
+            "redis", f"not clean: it holds {left}, visible to this run; give the lab an empty Redis"
         )
     return address
 
 
 def proxy_kinds(address: RedisAddress) -> tuple[ProxyKind, ...]:
-    """Clients ask Sentinels for the primary, and the address that they answer leads past any proxy."""
+    """None with Sentinels: clients ask them for the primary, and their answer bypasses any proxy."""
     return () if address.sentinels else ("proxy",)
 
 
@@ -96,5 +97,6 @@ DESCRIPTOR = ServiceDescriptor(
     open_exchange=RedisExchange,
     provision=provision,
     remove=remove,
+    contents=lambda address, _: read_contents(address),
     proxy_kinds=proxy_kinds,
 )

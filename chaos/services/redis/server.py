@@ -1,4 +1,4 @@
-"""Redis: a primary, its replica and three Sentinels; its round trip is a write that the replica has, agreed upon by all Sentinels."""
+"""Redis: a primary, its replica and three Sentinels; its round trip is a replicated write, with all Sentinels ready for a failover."""
 
 import secrets
 from collections import Counter
@@ -17,7 +17,7 @@ from chaos import binaries
 from chaos.deadline import Deadline
 from chaos.errors import ServiceUnavailable
 from chaos.hosting.warden_client import ChildProcess, WardenClient
-from chaos.ports import LOOPBACK, PortLease
+from chaos.ports import LOOPBACK, PortAllocator
 from chaos.services.addresses import RedisAddress, Services
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
 
@@ -26,16 +26,16 @@ NODES = 2
 SENTINELS = 3
 QUORUM = 2
 DOWN_AFTER_MS = 1_500
-"""More than the second that a Sentinel takes to connect again: else it would declare a primary dead that was only restarted."""
+"""More than the second that a Sentinel takes to reconnect: else it would declare a restarted primary dead."""
 
 FAILOVER_TIMEOUT_MS = 2_000
-"""A second failover can begin twice this long after the first began."""
+"""A second failover can begin twice this time after the start of the first."""
 
 EMPTY_TIMEOUT_S = 10.0
 KEYS_SHOWN = 3
 HEALTH_KEY = "tasklab:health"
 DURABLE = ("--save", "", "--appendonly", "yes")
-"""Arguments that keep every write over kill -9 and a restart."""
+"""Arguments that preserve every write over kill -9 and a restart."""
 
 NODE_ARGUMENTS = (
     *("--bind", LOOPBACK),
@@ -45,7 +45,7 @@ NODE_ARGUMENTS = (
 
 
 def client(host: str, port: int, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> "redis.Redis":
-    """A client without retries: those of redis-py would make the duplicates that the lab looks for."""
+    """A client without retries: those of redis-py would cause the duplicates that the lab looks for."""
     return redis.Redis(
         host=host,
         port=port,
@@ -57,14 +57,14 @@ def client(host: str, port: int, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> "re
 
 
 def missing_write(host: str, port: int, *, replicas: int = 0, timeout_s: float = ROUND_TRIP_TIMEOUT_S) -> str:
-    """Why a write to a primary failed, or has not reached so many replicas; nothing ("") when it can be read again."""
+    """Why a write to a primary failed, or has not reached that many replicas; "" if it can be read back."""
     where = f"{host}:{port}"
     token = secrets.token_hex(8)
     try:
         with closing(client(host, port, timeout_s)) as primary:
             primary.set(HEALTH_KEY, token, ex=60)
             if primary.get(HEALTH_KEY) != token:
-                return f"a write to {where} cannot be read again"
+                return f"a write to {where} cannot be read back"
             if replicas and primary.wait(replicas, round(timeout_s * 500)) < replicas:
                 return f"a write to {where} has not reached {replicas} replica"
     except redis.RedisError as error:
@@ -73,10 +73,10 @@ def missing_write(host: str, port: int, *, replicas: int = 0, timeout_s: float =
 
 
 def empty(host: str, port: int, *, replicas: int = 0, timeout_s: float = EMPTY_TIMEOUT_S) -> None:
-    """Remove every key of a server of the lab's own, and see that it, and so many replicas, hold none.
+    """Remove every key of a server that the lab runs, and check that it and that many replicas hold none.
 
     Raises:
-        ServiceUnavailable: keys are left, which are named, or it does not answer.
+        ServiceUnavailable: keys are left (the message names some), or the server does not answer.
     """
     try:
         with closing(client(host, port, timeout_s)) as primary:
@@ -84,13 +84,13 @@ def empty(host: str, port: int, *, replicas: int = 0, timeout_s: float = EMPTY_T
             if replicas and primary.wait(replicas, round(timeout_s * 500)) < replicas:
                 raise ServiceUnavailable("redis", f"the removal of all keys has not reached {replicas} replica")
             if left := foreign_keys(primary):
-                raise ServiceUnavailable("redis", f"it is not clean, all keys were removed and it holds {left}")
+                raise ServiceUnavailable("redis", f"not clean: after the removal of all keys it holds {left}")
     except redis.RedisError as error:
         raise ServiceUnavailable("redis", f"its keys cannot be removed: {error}") from error
 
 
 def foreign_keys(server: "redis.Redis") -> str:
-    """The keys in its database 0, except that of the health round trip, in words; nothing (""): there are none."""
+    """The keys in its database 0, except that of the health round trip, as text; "" if none."""
     count = int(server.dbsize()) - bool(server.exists(HEALTH_KEY))
     if count <= 0:
         return ""
@@ -107,7 +107,7 @@ def read_version(host: str, port: int) -> str:
 def missing_at_sentinels(
     sentinels: Sequence[tuple[str, int]], primary_name: str, primary: tuple[str, int], *, replicas: int
 ) -> str:
-    """Why the Sentinels could not fail over from `primary`; nothing ("") when each sees it up, the replicas, and the other Sentinels."""
+    """Why the Sentinels could not fail over from `primary`; "" if each knows it as up, its replicas, and the other Sentinels."""
     for host, port in sentinels:
         where = f"sentinel {host}:{port}"
         try:
@@ -117,7 +117,7 @@ def missing_at_sentinels(
         except redis.RedisError as error:
             return f"no answer from {where} ({error})"
         if (state["ip"], int(state["port"])) != primary:
-            return f"{where} takes {state['ip']}:{state['port']} for the primary, not {primary[0]}:{primary[1]}"
+            return f"{where} names {state['ip']}:{state['port']} as the primary, not {primary[0]}:{primary[1]}"
         if state["flags"] != "master":
             return f"{where} sees the primary as {state['flags']}"
         if int(state["num-other-sentinels"]) != len(sentinels) - 1:
@@ -129,7 +129,7 @@ def missing_at_sentinels(
 
 
 def ask_primary(sentinels: Sequence[tuple[str, int]], primary_name: str) -> tuple[str, int] | None:
-    """The address that most of the Sentinels give, or None if fewer than a majority agree."""
+    """The address that a majority of the Sentinels gives, or None without a majority."""
     answers: Counter[tuple[str, int]] = Counter()
     for host, port in sentinels:
         try:
@@ -144,12 +144,12 @@ def ask_primary(sentinels: Sequence[tuple[str, int]], primary_name: str) -> tupl
 
 
 def _ask(server: "redis.Redis", *command: str) -> Any:
-    """The raw answer: how redis-py parses the answers of Sentinel differs from version to version."""
+    """The raw answer: versions of redis-py parse Sentinel's answers differently."""
     return server.execute_command(*command)  # type: ignore[no-untyped-call]
 
 
 def _fields(answer: Sequence[str] | Mapping[str, str]) -> Mapping[str, str]:
-    """The names and values that a Sentinel lists one after the other."""
+    """The alternating names and values of a Sentinel's answer, as a mapping."""
     if isinstance(answer, Mapping):
         return answer
     return dict(zip(answer[::2], answer[1::2], strict=True))
@@ -161,32 +161,32 @@ class RedisServer(Server):
     name = "redis"
     ports_needed = NODES + SENTINELS
 
-    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
-        super().__init__(warden, directory, leases)
+    def __init__(self, warden: WardenClient, directory: Path, allocator: PortAllocator) -> None:
+        super().__init__(warden, directory, allocator)
         self._nodes: dict[int, ChildProcess] = {}
         self._sentinels: dict[int, ChildProcess] = {}
 
     @property
     def node_ports(self) -> tuple[int, ...]:
-        """Where the primary and the replica listen; the Sentinels decide which one is the primary."""
+        """The ports of primary and replica; the Sentinels decide which one is the primary."""
         return self.ports[:NODES]
 
     @property
     def sentinels(self) -> tuple[tuple[str, int], ...]:
-        """Where the Sentinels listen."""
+        """The addresses of the Sentinels."""
         return tuple((LOOPBACK, port) for port in self.ports[NODES:])
 
     def primary_port(self) -> int:
-        """Where the present primary listens, by the answers of the Sentinels; before there are any, the first node."""
+        """The port of the current primary, by the Sentinels' answers; before they run, that of the first node."""
         found = ask_primary(self.sentinels, PRIMARY_NAME) if self._sentinels else None
         return found[1] if found else self.node_ports[0]
 
     def address(self) -> RedisAddress:
-        """The present primary and the Sentinels."""
+        """The address of the current primary, and the Sentinels."""
         return RedisAddress(LOOPBACK, self.primary_port(), self.sentinels, PRIMARY_NAME)
 
     def provide(self, services: Services) -> Services:
-        """The services of a run with the present primary and the Sentinels, without any key."""
+        """The services of a run with the current primary and the Sentinels, without any key."""
         empty(LOOPBACK, self.primary_port(), replicas=NODES - 1)
         return replace(services, redis=self.address())
 
@@ -197,16 +197,16 @@ class RedisServer(Server):
 
     @property
     def data_children(self) -> Sequence[ChildProcess]:
-        """Both nodes: with a replica alive the service would not be gone."""
+        """Both nodes: with a live replica the service would still be there."""
         return list(self._nodes.values())
 
     @property
     def data_ports(self) -> Sequence[int]:
-        """Where the nodes listen."""
+        """The ports of both nodes."""
         return self.node_ports
 
     def missing(self) -> str:
-        """Why a replicated write failed, or why the Sentinels could not fail over; nothing ("") when all is well."""
+        """Why a replicated write failed, or why the Sentinels could not fail over; "" if all is well."""
         port = self.primary_port()
         return missing_write(LOOPBACK, port, replicas=NODES - 1) or missing_at_sentinels(
             self.sentinels, PRIMARY_NAME, (LOOPBACK, port), replicas=NODES - 1
@@ -221,7 +221,7 @@ class RedisServer(Server):
         return self._nodes[port]
 
     def spawn_node(self, port: int, *, replica_of: int | None) -> None:
-        """Start one node on its own data, as primary or as a replica of the node on another port; does not wait."""
+        """Start one node on its data, as primary or as a replica of the node on another port; does not wait."""
         program = binaries.require(self.name, "redis-server")
         directory = self.directory / f"node-{port}"
         directory.mkdir(exist_ok=True)
@@ -235,7 +235,7 @@ class RedisServer(Server):
         binaries.require(self.name, "redis-server")
 
     def _spawn(self) -> None:
-        if set(self._nodes) - set(self.ports):  # a start on other ports was tried before
+        if set(self._nodes) - set(self.ports):  # after a failed start on other ports
             self._nodes.clear()
             self._sentinels.clear()
         primary = self.primary_port()
@@ -247,7 +247,7 @@ class RedisServer(Server):
             self._spawn_sentinels(primary)
 
     def _spawn_sentinels(self, primary: int) -> None:
-        """Their configuration names the replica and the other Sentinels, as after a restart; else they would take seconds to find them."""
+        """The configurations name the replica and the other Sentinels, as after a restart; else discovery would take seconds."""
         program = binaries.require(self.name, "redis-server")
         ids = {port: secrets.token_hex(20) for _, port in self.sentinels}
         for _, port in self.sentinels:

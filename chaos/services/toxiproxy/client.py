@@ -1,9 +1,9 @@
-"""A Toxiproxy server, driven through toxiproxy-python: the few calls that the lab needs, each bounded in time and checked.
+"""A Toxiproxy server, controlled through toxiproxy-python: the few calls that the lab needs, each with a time-out and a check.
 
-toxiproxy-python keeps the server's address in class attributes, takes an HTTP 500 for success and waits for ever. So only its
-lowest class is used, `APIConsumer`: one subclass per server (its class methods then have an address of their own, which makes
-two servers in one process possible), a time-out for every request, and a check of every status. Its `populate` (which
-returns nothing the second time) and `down` (which enables what was disabled before) are not used.
+toxiproxy-python keeps the server's address in class attributes, treats HTTP 500 as success and has no time-outs. So only its
+lowest class is used, `APIConsumer`: one subclass for each server (which gives its class methods separate addresses, so that two
+servers in one process are possible), a time-out for every request, and a check of every status. Its `populate` (which
+returns nothing the second time) and `down` (which enables a proxy that was disabled before) are not used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ class Toxiproxy:
 
     def __init__(self, host: str, port: int) -> None:
         self._api: Any = type("Api", (APIConsumer,), {"host": host, "port": port})
-        # An HTTP_PROXY in the environment must not come between the lab and its own server.
+        # An HTTP_PROXY in the environment must not apply to the lab's own server.
         self._options: dict[str, Any] = {"timeout": REQUEST_TIMEOUT_S, "proxies": {"no_proxy": host}}
 
     def version(self) -> str:
@@ -48,7 +48,7 @@ class Toxiproxy:
         return self._checked(self._api.get, "/version").text
 
     def create(self, name: str, *, listen: tuple[str, int], upstream: tuple[str, int]) -> None:
-        """A proxy, listening when this returns; one of that name is replaced."""
+        """Create a proxy, listening when this returns; replaces one of that name."""
         self.delete(name)
         ends = {"listen": f"{listen[0]}:{listen[1]}", "upstream": f"{upstream[0]}:{upstream[1]}"}
         self._checked(self._api.post, "/proxies", json={"name": name, "enabled": True, **ends})
@@ -59,15 +59,15 @@ class Toxiproxy:
             self._checked(self._api.delete, _path(name))
 
     def enable(self, name: str) -> None:
-        """Have the proxy listen."""
+        """Let the proxy listen."""
         self._checked(self._api.post, _path(name), json={"enabled": True})
 
     def disable(self, name: str) -> None:
-        """Have the proxy listen no longer, and close its connections."""
+        """Stop the proxy from listening, and close its connections."""
         self._checked(self._api.post, _path(name), json={"enabled": False})
 
     def add(self, name: str, toxics: Sequence[Toxic], *, suffix: str = "") -> tuple[str, ...]:
-        """Put toxics on a proxy; one of the same name stays as it is. Their names, with this suffix."""
+        """Add toxics to a proxy, except those whose names exist; returns their names, with this suffix."""
         there = self.toxics(name)
         for toxic in toxics:
             if toxic.name + suffix not in there:
@@ -81,7 +81,7 @@ class Toxiproxy:
         return tuple(toxic.name + suffix for toxic in toxics)
 
     def remove(self, name: str, toxics: Sequence[str]) -> None:
-        """Take the toxics of these names off a proxy. Idempotent."""
+        """Remove the toxics of these names from a proxy. Idempotent."""
         there = self.toxics(name) if toxics else ()
         for toxic in toxics:
             if toxic in there:

@@ -1,4 +1,4 @@
-"""Toxiproxy: a server of the lab's own; its round trip asks for its version."""
+"""Toxiproxy: a server that the lab runs; its round trip asks for its version."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from chaos import binaries
 from chaos.deadline import Deadline
 from chaos.errors import ServiceUnavailable
 from chaos.hosting.warden_client import ChildProcess, WardenClient
-from chaos.ports import LOOPBACK, PortLease, is_refused
+from chaos.ports import LOOPBACK, PortAllocator, is_refused
 from chaos.services.server import Server
 from chaos.services.toxiproxy.client import Toxiproxy
 
@@ -18,8 +18,8 @@ class ToxiproxyServer(Server):
     name = "toxiproxy"
     ports_needed = 1
 
-    def __init__(self, warden: WardenClient, directory: Path, leases: PortLease) -> None:
-        super().__init__(warden, directory, leases)
+    def __init__(self, warden: WardenClient, directory: Path, allocator: PortAllocator) -> None:
+        super().__init__(warden, directory, allocator)
         self._child: ChildProcess | None = None
 
     @property
@@ -39,13 +39,13 @@ class ToxiproxyServer(Server):
 
     @property
     def data_ports(self) -> Sequence[int]:
-        """Where it is driven."""
+        """The port of its HTTP interface."""
         return self.ports
 
     def missing(self) -> str:
-        """Nothing ("") when its HTTP interface answers, else the problem."""
-        if is_refused(LOOPBACK, self.ports[0]):  # cheaper than an attempt of an HTTP client
-            return f"nothing listens at port {self.ports[0]}"
+        """The problem, or "" when its HTTP interface answers."""
+        if is_refused(LOOPBACK, self.ports[0]):  # cheaper than an HTTP request
+            return f"no server listens at port {self.ports[0]}"
         try:
             self.version()
         except ServiceUnavailable as error:

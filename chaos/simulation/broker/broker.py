@@ -1,4 +1,4 @@
-"""A broker that behaves like RabbitMQ with quorum queues: confirms, prefetch, redelivery that is counted, dead letters, restarts."""
+"""A broker that behaves like RabbitMQ with quorum queues: confirms, prefetch, counted redeliveries, dead letters, restarts."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -9,14 +9,14 @@ from chaos.simulation.kernel.scheduler import Scheduler, Waiters
 from chaos.simulation.network.network import Service
 
 WRITE_NS = 300_000
-"""From the arrival of a message until it is on disk: only then is it confirmed, and only then delivered."""
+"""From the arrival of a message until it is on disk: it is confirmed and delivered only after that."""
 YOUNG_NS = 3_000_000_000
-"""A queue younger than this may be forgotten by a broker that is killed (seen on RabbitMQ 3.10)."""
+"""A killed broker may forget a queue younger than this (observed on RabbitMQ 3.10)."""
 
 
 @dataclass(slots=True, eq=False)
 class Stored:
-    """A message in a queue. `returns`: how often it was delivered and came back."""
+    """A message in a queue. `returns`: how often it was delivered and returned."""
 
     body: bytes
     returns: int = 0
@@ -24,7 +24,7 @@ class Stored:
 
 @dataclass(slots=True, eq=False)
 class Subscription:
-    """A consumer as the broker sees it; `deliver` is called with tag, body and whether it was delivered before; `gone`, when it is cut."""
+    """The broker's side of a consumer. Calls `deliver` with tag, body and whether it is a redelivery; calls `gone` when it is cut."""
 
     queue: "Queue"
     prefetch: int
@@ -50,10 +50,11 @@ class Queue:
 
 
 class BrokerServer(Service):
-    """All its state; each method takes effect at once.
+    """The broker and its state; each method takes effect at once.
 
-    A kill may lose unconfirmed messages, acknowledgements that arrived less than `WRITE_NS` before, and young queues. The caller of
-    `kill_losing` chooses what is lost; young queues are lost only if `forgets_queues` is set.
+    A kill may lose unconfirmed messages, acknowledgements that arrived less than `WRITE_NS` before it, and young queues. The caller
+    of `kill_losing` chooses what is lost; young queues are lost only if `forgets_queues` is set. If `redelivers` is False, a message
+    that returns unacknowledged is dropped, unlike in a real broker: then only other layers of the system can recover its task.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -61,32 +62,33 @@ class BrokerServer(Service):
         self._scheduler = scheduler
         self.queues: dict[str, Queue] = {}
         self.forgets_queues = True
+        self.redelivers = True
         self._unwritten: list[tuple[Queue, Stored]] = []
         self._publishing: Waiters = []
 
     def declare(self, name: str, *, delivery_limit: int | None = None, dead_letters_to: str | None = None) -> None:
-        """Make the queue, if it is not there."""
+        """Create the queue, unless it exists."""
         if name not in self.queues:
             self.queues[name] = Queue(name, delivery_limit, dead_letters_to, self._scheduler.now_ns)
 
     def await_written(self, bodies: Sequence[tuple[str, bytes]], timeout_ns: int) -> list[bool | None]:
-        """Take messages in and wait until all are on disk: whether each is (False: no such queue; None: not known in time)."""
-        fates: list[bool | None] = [None] * len(bodies)
+        """Receive messages and wait until all are on disk. For each: True: it is; False: no such queue; None: unknown at the time-out."""
+        outcomes: list[bool | None] = [None] * len(bodies)
 
-        def tell(number: int, is_routed: bool) -> None:
-            fates[number] = is_routed
-            if None not in fates:
+        def report(number: int, is_routed: bool) -> None:
+            outcomes[number] = is_routed
+            if None not in outcomes:
                 self._scheduler.wake(self._publishing)
 
         for number, (queue_name, body) in enumerate(bodies):
-            self.receive(queue_name, body, partial(tell, number))
+            self.receive(queue_name, body, partial(report, number))
         epoch, until_ns = self.epoch, self._scheduler.now_ns + timeout_ns
-        while None in fates and self.epoch == epoch and self._scheduler.now_ns < until_ns:
+        while None in outcomes and self.epoch == epoch and self._scheduler.now_ns < until_ns:
             self._scheduler.wait(self._publishing, until_ns - self._scheduler.now_ns)
-        return fates
+        return outcomes
 
     def receive(self, queue_name: str, body: bytes, when_written: Callable[[bool], None]) -> None:
-        """A message has arrived; `when_written` is called once it is on disk, or at once with False: no such queue."""
+        """Receive a message; `when_written` is called with True once it is on disk, or at once with False: no such queue."""
         queue = self.queues.get(queue_name)
         if queue is None:
             when_written(False)
@@ -95,7 +97,7 @@ class BrokerServer(Service):
         self._unwritten.append(entry)
 
         def write() -> None:
-            if entry in self._unwritten:  # else the broker was killed in between
+            if entry in self._unwritten:  # else the broker was killed meanwhile
                 self._unwritten.remove(entry)
                 queue.ready.append(entry[1])
                 when_written(True)
@@ -110,14 +112,14 @@ class BrokerServer(Service):
         deliver: Callable[[int, bytes, bool], None],
         gone: Callable[[], None],
     ) -> Subscription:
-        """A new consumer; ready messages are delivered to it."""
+        """Add a consumer; ready messages are delivered to it."""
         subscription = Subscription(queue, prefetch, deliver, gone)
         queue.subscriptions.append(subscription)
         self._dispatch(queue)
         return subscription
 
     def acknowledge(self, subscription: Subscription, tag: int) -> None:
-        """The message is done."""
+        """Remove the message: its consumer has handled it."""
         stored = subscription.unacknowledged.pop(tag, None)
         if stored is not None:
             now_ns = self._scheduler.now_ns
@@ -128,23 +130,23 @@ class BrokerServer(Service):
             self._dispatch(subscription.queue)
 
     def reject(self, subscription: Subscription, tag: int, *, requeue: bool) -> None:
-        """The message comes back, or goes to the dead letters."""
+        """Return the message to its queue, or dead-letter it."""
         stored = subscription.unacknowledged.pop(tag, None)
         if stored is None:
             return
         if requeue:
             self._return(subscription.queue, stored)
         else:
-            self._bury(subscription.queue, stored)
+            self._dead_letter(subscription.queue, stored)
         self._dispatch(subscription.queue)
 
     def cancel(self, subscription: Subscription) -> None:
-        """It gets no more messages; those that it has, it may still acknowledge."""
+        """Deliver no more messages to it; it may still acknowledge those that it has."""
         if subscription in subscription.queue.subscriptions:
             subscription.queue.subscriptions.remove(subscription)
 
     def close(self, subscription: Subscription) -> None:
-        """Its channel is gone: every unacknowledged message comes back, in order. Idempotent."""
+        """Its channel is closed: every unacknowledged message returns to the queue, in order. Idempotent."""
         if not subscription.is_open:
             return
         subscription.is_open = False
@@ -155,7 +157,7 @@ class BrokerServer(Service):
         self._dispatch(subscription.queue)
 
     def kill_losing(self, *, unconfirmed: bool, acknowledgements: bool, young_queues: bool) -> None:
-        """kill -9: every channel is gone; the arguments name what else is lost."""
+        """kill -9: every channel is closed; the arguments name what else is lost."""
         self.kill()
         self._scheduler.wake(self._publishing)
         for queue, stored in self._unwritten:
@@ -181,7 +183,7 @@ class BrokerServer(Service):
         return len(queue.ready) + len(queue.returned)
 
     def _dispatch(self, queue: Queue) -> None:
-        """To consumers in turn, each up to its prefetch."""
+        """Deliver to consumers in turn (round robin), to each up to its prefetch."""
         if not self.up:
             return
         passed_over = 0
@@ -199,13 +201,15 @@ class BrokerServer(Service):
             subscription.deliver(subscription.last_tag, stored.body, stored.returns > 0)
 
     def _return(self, queue: Queue, stored: Stored) -> None:
+        if not self.redelivers:
+            return
         stored.returns += 1
         if queue.delivery_limit is not None and stored.returns > queue.delivery_limit:
-            self._bury(queue, stored)
+            self._dead_letter(queue, stored)
         else:
             queue.returned.append(stored)
 
-    def _bury(self, queue: Queue, stored: Stored) -> None:
+    def _dead_letter(self, queue: Queue, stored: Stored) -> None:
         target = self.queues.get(queue.dead_letters_to or "")
         if target is not None:
             target.ready.append(Stored(stored.body))

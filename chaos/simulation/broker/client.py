@@ -1,4 +1,4 @@
-"""The broker port of a simulated process: one connection, channels on it, and all its failures."""
+"""The broker port of a simulated process: one connection with channels, and its failures."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -18,16 +18,16 @@ _OUTCOMES = {True: "confirmed", False: "returned", None: "unknown"}
 
 
 class BrokerErrorFactory(Protocol):
-    """Makes the errors and answers of a system for those of the broker."""
+    """Makes the system's own errors and publish outcomes from those of the broker."""
 
     def unavailable(self, why: str) -> Exception:
         """There is no connection; nothing was sent."""
 
     def connection_lost(self, why: str) -> Exception:
-        """The connection broke; messages under way may have arrived."""
+        """The connection broke; messages in transit may have arrived."""
 
     def outcome(self, name: str) -> object:
-        """What became of a message: `confirmed`, `returned`, `refused` or `unknown`."""
+        """The outcome of a publish: `confirmed`, `returned`, `refused` or `unknown`."""
 
 
 class Outgoing(Protocol):
@@ -35,32 +35,32 @@ class Outgoing(Protocol):
 
     @property
     def queue(self) -> str:
-        """Where to."""
+        """Name of the target queue."""
 
     @property
     def body(self) -> bytes:
-        """What."""
+        """The body."""
 
 
 class Queues(Protocol):
-    """The topology of a system."""
+    """The queues of a system."""
 
     @property
     def work_queue(self) -> str:
-        """Work."""
+        """Name of the queue of work."""
 
     @property
     def dead_queue(self) -> str:
-        """Dead letters."""
+        """Name of the queue of dead letters."""
 
     @property
     def delivery_limit(self) -> int:
-        """How often a message may come back."""
+        """How often a message may return to the work queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedDelivery:
-    """A message as a consumer got it."""
+    """A message delivered to a consumer."""
 
     tag: int
     body: bytes
@@ -70,21 +70,21 @@ class SimulatedDelivery:
 class BrokerConnection:
     """A connection: once lost, it stays lost. Messages arrive in the order in which they were sent."""
 
-    def __init__(self, line: Line, patience_ns: int) -> None:
+    def __init__(self, line: Line, timeout_ns: int) -> None:
         self.line = line
-        self._patience_ns = patience_ns
+        self._timeout_ns = timeout_ns
         self._lost: str | None = None
         self._is_cut = False
         self._on_lost: list[Callable[[], None]] = []
         self._last_arrival_ns = 0
-        line.ask("connect", lambda: None, patience_ns=patience_ns)
+        line.ask("connect", lambda: None, timeout_ns=timeout_ns)
         self._epoch = line.service.epoch
 
     @property
     def lost(self) -> str | None:
-        """Why it is gone, or None."""
+        """Why it is lost, or None."""
         if self._lost is None and self._epoch != self.line.service.epoch:
-            self._lost = "the broker hung up"
+            self._lost = "the broker closed the connection"
         return self._lost
 
     def ask(
@@ -92,11 +92,11 @@ class BrokerConnection:
         what: str,
         act: Callable[[], T],
         *,
-        patience_ns: int | None = None,
+        timeout_ns: int | None = None,
         subject: str = "",
         bodies: Sequence[bytes] = (),
     ) -> T:
-        """There and back.
+        """One round trip.
 
         Raises:
             LineCut: no answer; the connection is lost, unless the line is only blocked.
@@ -104,14 +104,14 @@ class BrokerConnection:
 
         def arrive() -> T:
             if self._lost is not None:
-                raise LineCut("unsent")  # another channel of this connection has lost it meanwhile
+                raise LineCut("unsent")  # a call on another channel has lost the connection meanwhile
             return act()
 
         try:
             value = self.line.ask(
                 what,
                 arrive,
-                patience_ns=self._patience_ns if patience_ns is None else patience_ns,
+                timeout_ns=self._timeout_ns if timeout_ns is None else timeout_ns,
                 connected_epoch=self._epoch,
                 subject=subject,
                 payload=bodies,
@@ -125,10 +125,10 @@ class BrokerConnection:
             raise
 
     def send(self, what: str, act: Callable[[], None], subject: str = "", bodies: Sequence[bytes] = ()) -> None:
-        """Send a message without an answer: it arrives, if the connection lives that long.
+        """Send a one-way message: it arrives unless the connection breaks first.
 
         Raises:
-            LineCut: it broke already while this was being sent.
+            LineCut: the connection broke during the send.
         """
         try:
             fiber = self.line.begin(what)
@@ -137,7 +137,7 @@ class BrokerConnection:
             raise
         network = self.line.network
         if self.line.watchers and self.line.is_dropped(what, bodies):
-            self.cut("the connection was cut, and the message under way was dropped")
+            self.cut("the connection was cut, and the message in transit was dropped")
             return
 
         def arrive() -> None:
@@ -153,26 +153,26 @@ class BrokerConnection:
         self.line.sent(fiber, what)
 
     def reset_later(self, after_ns: int) -> None:
-        """Reset the connection after that time."""
+        """Reset the connection after this time."""
         scheduler = self.line.network.scheduler
         scheduler.at(scheduler.now_ns + after_ns, lambda: self.cut("the connection was reset"))
 
-    def when_lost(self, tell: Callable[[], None]) -> None:
-        """Have the broker do something when the end of the connection arrives there."""
-        self._on_lost.append(tell)
+    def when_lost(self, report: Callable[[], None]) -> None:
+        """Call `report` at the broker when the end of the connection arrives there."""
+        self._on_lost.append(report)
 
-    def hang_up(self, why: str) -> None:
-        """The process is gone, or closes the connection: messages sent before still arrive."""
+    def disconnect(self, why: str) -> None:
+        """Close the connection from this end: messages sent before still arrive."""
         if self._lost is None:
             self._lost = why
             on_lost, self._on_lost = self._on_lost, []
-            for tell in on_lost:
-                self.line.arrive(tell, not_before_ns=self._last_arrival_ns, is_data=False)
+            for report in on_lost:
+                self.line.arrive(report, not_before_ns=self._last_arrival_ns, is_data=False)
 
     def cut(self, why: str) -> None:
-        """The connection breaks: messages under way are lost, and the broker sees its end."""
+        """Break the connection: messages in transit are lost, and the broker learns of its end."""
         self._is_cut = True
-        self.hang_up(why)
+        self.disconnect(why)
 
 
 class SimulatedPublisher:
@@ -184,27 +184,27 @@ class SimulatedPublisher:
         self._errors = errors
 
     def publish(self, messages: Sequence[Outgoing], *, timeout_s: float) -> Sequence[Any]:
-        """Send all, wait for all confirms; what became of each, in order."""
+        """Send all, wait for all confirms; the outcome of each, in order."""
         if self._link.lost is not None:
             raise self._errors.unavailable(self._link.lost)
         bodies = [(message.queue, message.body) for message in messages]
         timeout_ns = ns(timeout_s)
         try:
-            fates = self._link.ask(
+            outcomes = self._link.ask(
                 "publish",
                 lambda: self._server.await_written(bodies, timeout_ns),
-                patience_ns=timeout_ns,
+                timeout_ns=timeout_ns,
                 subject="\n".join(body.decode(errors="replace") for _, body in bodies),
                 bodies=[body for _, body in bodies],
             )
         except LineCut as cut:
-            fates = [None] * len(bodies)
+            outcomes = [None] * len(bodies)
             if cut.held_up and cut.how == "unsent":
                 self._link.line.arrive(lambda: self._arrive_late(bodies))
-        return [self._errors.outcome(_OUTCOMES[fate]) for fate in fates]
+        return [self._errors.outcome(_OUTCOMES[outcome]) for outcome in outcomes]
 
     def close(self) -> None:
-        """Closing the channel has no effect that could be seen."""
+        """Without effect: a closed publisher channel is not observable."""
 
     def _arrive_late(self, bodies: Sequence[tuple[str, bytes]]) -> None:
         for queue_name, body in bodies:
@@ -222,7 +222,7 @@ class SimulatedConsumer:
         self._errors = errors
         self._scheduler = link.line.network.scheduler
         self._inbox: deque[SimulatedDelivery] = deque()
-        self._news: Waiters = []
+        self._arrival: Waiters = []
         self._closed: str | None = None
         self._last_arrival_ns = 0
         self.subscription: Subscription | None = None
@@ -233,10 +233,10 @@ class SimulatedConsumer:
             raise
 
     def receive(self, *, timeout_s: float) -> SimulatedDelivery | None:
-        """The next message, or None if none came in time."""
+        """The next message, or None after the time-out."""
         self._scheduler.check_alive()
         self._check()
-        if not self._inbox and not self._scheduler.wait(self._news, ns(timeout_s)):
+        if not self._inbox and not self._scheduler.wait(self._arrival, ns(timeout_s)):
             return None
         self._check()
         return self._inbox.popleft() if self._inbox else None
@@ -246,7 +246,7 @@ class SimulatedConsumer:
         self._send("ack", delivery, lambda subscription: self._server.acknowledge(subscription, delivery.tag))
 
     def reject(self, delivery: SimulatedDelivery, *, requeue: bool) -> None:
-        """Give the message back, or have it dead-lettered."""
+        """Return the message to its queue, or dead-letter it."""
         self._send(
             "requeue" if requeue else "reject",
             delivery,
@@ -254,7 +254,7 @@ class SimulatedConsumer:
         )
 
     def close(self) -> None:
-        """Close the channel; the channels of a dead process are closed for it."""
+        """Close the channel; those of a dead process are closed with its connection."""
         fiber = self._scheduler.current
         if fiber is not None and fiber.life.alive and self._closed is None and self._link.lost is None:
             with suppress(LineCut):
@@ -262,9 +262,9 @@ class SimulatedConsumer:
         self._closed = self._closed or "this consumer was closed"
 
     def cancelled(self) -> None:
-        """The broker has cancelled it: nothing more is delivered."""
+        """The broker has cancelled it: no more deliveries."""
         self._closed = self._closed or "the broker cancelled the consumer"
-        self._scheduler.wake(self._news)
+        self._scheduler.wake(self._arrival)
 
     def _subscribe(self, queue_name: str, prefetch: int) -> None:
         queue = self._server.queues.get(queue_name)
@@ -282,7 +282,7 @@ class SimulatedConsumer:
     def _deliver(self, tag: int, body: bytes, redelivered: bool) -> None:
         def arrive() -> None:
             self._inbox.append(SimulatedDelivery(tag, body, redelivered))
-            self._scheduler.wake(self._news)
+            self._scheduler.wake(self._arrival)
 
         line, not_before_ns = self._link.line, self._last_arrival_ns
         if line.is_degraded:
@@ -293,7 +293,7 @@ class SimulatedConsumer:
         self._last_arrival_ns = line.arrive(arrive, not_before_ns=not_before_ns)
 
     def _on_gone(self) -> None:
-        self._scheduler.wake(self._news)
+        self._scheduler.wake(self._arrival)
 
     def _send(self, what: str, delivery: SimulatedDelivery, act: Callable[[Subscription], None]) -> None:
         self._check()
@@ -312,20 +312,20 @@ class SimulatedConsumer:
 
 
 class SimulatedBroker:
-    """The port: one connection a process, made when first needed, and made anew when it was lost."""
+    """The port: one connection for each process, opened when needed, and reopened after it was lost."""
 
-    def __init__(self, server: BrokerServer, line: Line, errors: BrokerErrorFactory, *, patience_ns: int) -> None:
+    def __init__(self, server: BrokerServer, line: Line, errors: BrokerErrorFactory, *, timeout_ns: int) -> None:
         self._server = server
         self._line = line
         self._errors = errors
-        self._patience_ns = patience_ns
+        self._timeout_ns = timeout_ns
         self._link: BrokerConnection | None = None
         self._is_opening = False
         self._opened: Waiters = []
         self.consumers: list[SimulatedConsumer] = []
 
     def declare(self, topology: Queues) -> None:
-        """Make the queues; idempotent."""
+        """Create the queues. Idempotent."""
 
         def act() -> None:
             self._server.declare(topology.dead_queue)
@@ -357,14 +357,14 @@ class SimulatedBroker:
             return self._open_link().ask("depth", lambda: self._server.depth(queue))
 
     def cut(self, why: str) -> None:
-        """The connection breaks."""
+        """Break the connection."""
         if self._link is not None:
             self._link.cut(why)
 
     def close(self) -> None:
         """Close the connection."""
         if self._link is not None:
-            self._link.hang_up("this process hung up")
+            self._link.disconnect("this process closed the connection")
 
     def _open_link(self) -> BrokerConnection:
         while self._is_opening:  # one at a time: a second connection would have no owner to close it
@@ -372,7 +372,7 @@ class SimulatedBroker:
         if self._link is None or self._link.lost is not None:
             self._is_opening = True
             try:
-                self._link = BrokerConnection(self._line, self._patience_ns)
+                self._link = BrokerConnection(self._line, self._timeout_ns)
             finally:
                 self._is_opening = False
                 self._line.network.scheduler.wake(self._opened)

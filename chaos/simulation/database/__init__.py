@@ -1,1 +1,1 @@
-"""The simulated database: SQLite behind a driver whose waits are the scheduler's."""
+"""The simulated database: SQLite behind a driver that waits in the scheduler."""

@@ -1,10 +1,10 @@
-"""A database server with transactions of many clients at once, on one SQLite database: row locks, READ COMMITTED, deadlocks.
+"""A database server with concurrent transactions, on one SQLite database: row locks, READ COMMITTED, deadlocks.
 
 SQLite allows one writer at a time, so the writes of a transaction are kept here as images of rows. While it executes a statement, its
-images are laid over the committed rows ("mounted"); they are taken off before a statement of another transaction. So each statement sees
-the rows that InnoDB would show it under READ COMMITTED: everything committed by then, and its own writes. The rows that it writes are
-known once SQLite has executed it; if one of them is locked by another transaction, the statement is undone, waits in the scheduler for
-that transaction to end, and is executed again.
+images replace the committed rows ("mounted"); they are removed before a statement of another transaction. So each statement sees the
+rows that InnoDB would show under READ COMMITTED: everything committed by then, and its own writes. The rows that it writes are known
+after SQLite has executed it; if another transaction has locked one of them, the statement is undone, waits in the scheduler for that
+transaction to end, and is executed again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from chaos.simulation.network.network import Service, Undone
 LOCK_WAIT_TIMEOUT, DEADLOCK = 1205, 1213
 
 Key = tuple[object, ...]
-"""Which row, or which lock."""
+"""Identifies a row or a lock."""
 
 
 class SessionGone(Exception):
@@ -27,7 +27,7 @@ class SessionGone(Exception):
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """A connection as the server holds it, with its transaction: images of rows written (None: deleted), and its locks."""
+    """The server's side of a connection, with its transaction: images of written rows (None: deleted), and its locks."""
 
     images: dict[Key, tuple[Any, ...] | None] = field(default_factory=dict)
     locks: list[Key] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Session:
 
 
 class ResultSet(NamedTuple):
-    """What a statement came to; `rowcount`: rows returned, or matched by a write."""
+    """The result of a statement; `rowcount`: rows returned, or matched by a write."""
 
     columns: Sequence[str]
     rows: Sequence[tuple[Any, ...]]
@@ -48,9 +48,9 @@ class ResultSet(NamedTuple):
 
 
 class DatabaseServer(Service):
-    """The behaviour of MySQL on the SQL of SQLite. Everything takes effect at once, except `execute`, which may wait for a lock.
+    """MySQL's behaviour with SQLite's SQL. Everything takes effect at once, except `execute`, which may wait for a lock.
 
-    `epoch_us`: its wall clock when the world began. `lock_wait_ns`: how long a statement waits for a lock before it ends with 1205.
+    `epoch_us`: its wall clock at the start of the world. `lock_wait_ns`: how long a statement waits for a lock before error 1205.
     """
 
     def __init__(self, scheduler: Scheduler, tables: Tables, *, epoch_us: int, lock_wait_ns: int) -> None:
@@ -72,15 +72,15 @@ class DatabaseServer(Service):
         return session
 
     def execute(self, session: Session, statement: Statement, parameters: Sequence[Any]) -> ResultSet:
-        """Execute a statement in the session's transaction; where another transaction holds one of its rows, wait for that one.
+        """Execute a statement in the session's transaction; if another transaction has locked one of its rows, wait for that transaction.
 
         Raises:
-            SessionGone: the session is closed, perhaps since it began to wait.
+            SessionGone: the session is closed, perhaps during the wait.
             Undone: 1205 (this statement is undone, its transaction goes on) or 1213 (its transaction is undone).
             sqlite3.Error: SQLite refused the statement.
         """
         began_us = self._epoch_us + self._scheduler.now_ns // 1000
-        give_up_ns = self._scheduler.now_ns + self._lock_wait_ns
+        deadline_ns = self._scheduler.now_ns + self._lock_wait_ns
         while True:
             if not session.is_open:
                 raise SessionGone
@@ -96,14 +96,14 @@ class DatabaseServer(Service):
                 session.images.update(images)
                 return answer
             if images:
-                self._dismount()  # undoes this statement; what the transaction wrote before is in its images
-            self._await(session, holder, give_up_ns)
+                self._dismount()  # undoes this statement only: earlier writes of the transaction are in its images
+            self._await(session, holder, deadline_ns)
 
     def commit(self, session: Session) -> None:
-        """What the session wrote is there for all.
+        """Make the session's writes visible to all.
 
         Raises:
-            SessionGone: it is closed: its transaction was rolled back.
+            SessionGone: it is closed, and its transaction rolled back.
         """
         if not session.is_open:
             raise SessionGone
@@ -115,13 +115,13 @@ class DatabaseServer(Service):
         self._end_transaction(session)
 
     def roll_back(self, session: Session) -> None:
-        """What the session wrote never was."""
+        """Discard the session's writes."""
         if self._mounted is session:
             self._dismount()
         self._end_transaction(session)
 
     def close(self, session: Session) -> None:
-        """End the session as when its connection is gone: its transaction is rolled back. Idempotent."""
+        """End the session, as after the loss of its connection: its transaction is rolled back. Idempotent."""
         if session.is_open:
             session.is_open = False
             self.roll_back(session)
@@ -135,7 +135,7 @@ class DatabaseServer(Service):
             self.close(session)
 
     def read_committed(self, sql: str, parameters: Sequence[Any] = ()) -> ResultSet:
-        """The rows committed at this moment, for the lab itself."""
+        """Read the rows committed at this moment, for the lab itself."""
         self._dismount()
         self.tables.now_us = self._epoch_us + self._scheduler.now_ns // 1000
         cursor = self.tables.sqlite.execute(sql, parameters)
@@ -171,7 +171,7 @@ class DatabaseServer(Service):
         deleted = statement.kind == "delete"
         images = {tables.row_key(table, row): None if deleted else row for row in rows}
         locks = [lock for row in rows for lock in tables.lock_keys(table, row)]
-        last_id = tables.counted_id(table, rows[-1]) if rows and statement.kind == "insert" else None
+        last_id = tables.generated_id(table, rows[-1]) if rows and statement.kind == "insert" else None
         return ResultSet((), (), len(rows), last_id), locks, images
 
     def _mount(self, session: Session) -> None:
@@ -200,14 +200,14 @@ class DatabaseServer(Service):
                 self._locks[lock] = session
                 session.locks.append(lock)
 
-    def _await(self, session: Session, holder: Session, give_up_ns: int) -> None:
+    def _await(self, session: Session, holder: Session, deadline_ns: int) -> None:
         session.waits_for = holder
         holder.blocks.append(session)
         try:
-            if self._closes_a_circle(session):
-                self._break_circle(session, holder)
+            if self._is_deadlocked(session):
+                self._resolve_deadlock(session, holder)
             else:
-                left_ns = give_up_ns - self._scheduler.now_ns
+                left_ns = deadline_ns - self._scheduler.now_ns
                 if left_ns <= 0 or not self._scheduler.wait(session.wake_up, left_ns):
                     raise Undone(LOCK_WAIT_TIMEOUT)
             if session.is_victim:
@@ -218,14 +218,14 @@ class DatabaseServer(Service):
             if session in holder.blocks:
                 holder.blocks.remove(session)
 
-    def _closes_a_circle(self, session: Session) -> bool:
+    def _is_deadlocked(self, session: Session) -> bool:
         other = session.waits_for
         while other is not None and other is not session:
             other = other.waits_for
         return other is session
 
-    def _break_circle(self, session: Session, holder: Session) -> None:
-        """As InnoDB does: the session that has written less is undone; of two equals, the one that began to wait last."""
+    def _resolve_deadlock(self, session: Session, holder: Session) -> None:
+        """As InnoDB does: roll back the session that has written less; of two equals, the one that began to wait last."""
         victim = holder if len(holder.images) < len(session.images) else session
         victim.is_victim = True
         self.roll_back(victim)

@@ -1,4 +1,4 @@
-"""The SQL that a simulated database speaks: SQLite's, with numbers and locking reads as MySQL has them, and MySQL's errors."""
+"""The SQL dialect of a simulated database: SQLite's, with MySQL's auto-increment, locking reads and errors."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class _Compiler(SQLiteCompiler):
 class _DdlCompiler(SQLiteDDLCompiler):
     def get_column_specification(self, column: Column[Any], **options: Any) -> str:
         if column.table is not None and column is column.table.autoincrement_column:
-            # Not SQLite's own numbering, which would give a number out again after a rollback.
+            # Not SQLite's own numbering, which would reuse a number after a rollback.
             return f"{self.preparer.format_column(column)} BIGINT NOT NULL DEFAULT (next_id('{column.table.name}'))"
         specification: str = super().get_column_specification(column, **options)  # type: ignore[no-untyped-call]
         return specification
@@ -36,9 +36,9 @@ class SimulatedDialect(SQLiteDialect):
         super().__init__(dbapi=driver)
 
     def is_disconnect(self, error: Any, connection: Any, cursor: Any) -> bool:
-        """Whether the connection is gone with this error."""
+        """Whether this error means that the connection is lost."""
         return isinstance(error, driver.OperationalError) and error.args[0] in driver.LOST
 
 
 DIALECT = SimulatedDialect()
-"""One for all engines: a statement that was compiled for one world is used in the next."""
+"""One for all engines: a statement compiled in one world is reused in the next."""

@@ -1,4 +1,4 @@
-"""A DB-API driver to the simulated database, with the errors of PyMySQL: what a process uses instead of a socket."""
+"""A DB-API driver for the simulated database, with the errors of PyMySQL."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ sqlite_version_info = sqlite3.sqlite_version_info
 CANNOT_CONNECT, GONE_AWAY, LOST_DURING_QUERY, DUPLICATE_ENTRY, SYNTAX = 2003, 2006, 2013, 1062, 1064
 LOST = (GONE_AWAY, LOST_DURING_QUERY)
 
-_WORDS = {
+_MESSAGES = {
     1205: "Lock wait timeout exceeded; try restarting transaction",
     1213: "Deadlock found when trying to get lock; try restarting transaction",
 }
 
 
 class Warning(Exception):  # noqa: A001 — the name that the DB-API gives it
-    """Important warnings; never raised here."""
+    """Required by the DB-API; never raised here."""
 
 
 class Error(Exception):
@@ -66,16 +66,16 @@ Binary = bytes
 
 
 class DatabaseConnection:
-    """A connection of one process. Made by `connect`, which may fail as everything here: lost before, or after, the server did it."""
+    """A connection of one process. Every call, creation included, may fail before or after it took effect at the server."""
 
-    def __init__(self, server: DatabaseServer, line: Line, *, patience_ns: int) -> None:
+    def __init__(self, server: DatabaseServer, line: Line, *, timeout_ns: int) -> None:
         self._server = server
         self._line = line
-        self._patience_ns = patience_ns
+        self._timeout_ns = timeout_ns
         self._lost = False
         self._begun = False
         try:
-            self.session: Session = line.ask("connect", server.open, patience_ns=patience_ns)
+            self.session: Session = line.ask("connect", server.open, timeout_ns=timeout_ns)
         except LineCut as cut:
             raise OperationalError(CANNOT_CONNECT, f"Can't connect to MySQL server ({cut.how})") from cut
         self._epoch = server.epoch
@@ -85,26 +85,26 @@ class DatabaseConnection:
         return Cursor(self)
 
     def execute(self, sql: str, parameters: Sequence[Any]) -> ResultSet:
-        """One statement, there and back."""
+        """Execute one statement: one round trip."""
         server, session = self._server, self.session
         statement = server.tables.parse(sql)
         self._begun = True
         try:
             answer: ResultSet = self._ask(
-                statement.words, lambda: server.execute(session, statement, parameters), (sql, parameters)
+                statement.label, lambda: server.execute(session, statement, parameters), (sql, parameters)
             )
             return answer
         except Undone as undone:
             if undone.code == DEADLOCK:
                 server.roll_back(session)
-            raise OperationalError(undone.code, _WORDS[undone.code]) from undone
+            raise OperationalError(undone.code, _MESSAGES[undone.code]) from undone
         except sqlite3.IntegrityError as error:
             raise IntegrityError(DUPLICATE_ENTRY, str(error)) from error
         except sqlite3.Error as error:
             raise ProgrammingError(SYNTAX, str(error)) from error
 
     def commit(self) -> None:
-        """Have the transaction committed; nothing is sent where none has begun."""
+        """Commit the transaction; without one, send nothing."""
         if not self._begun:
             return
         server, session = self._server, self.session
@@ -112,11 +112,11 @@ class DatabaseConnection:
             self._ask("commit", lambda: server.commit(session), is_commit=True)
         except Undone as undone:
             server.roll_back(session)
-            raise OperationalError(undone.code, _WORDS[undone.code]) from undone
+            raise OperationalError(undone.code, _MESSAGES[undone.code]) from undone
         self._begun = False
 
     def rollback(self) -> None:
-        """Have the transaction rolled back; nothing is sent where none has begun, nor by the dead."""
+        """Roll back the transaction; without one, or from a dead process, send nothing."""
         if not self._begun or self._lost or self._is_dead():
             return
         server, session = self._server, self.session
@@ -124,37 +124,35 @@ class DatabaseConnection:
         self._ask("rollback", lambda: server.roll_back(session))
 
     def close(self) -> None:
-        """Hang up; the dead need not: their connections are closed for them."""
+        """Close the connection; those of a dead process are closed by `World.kill`."""
         if not self._lost and not self._is_dead():
-            self.hang_up()
+            self.disconnect()
 
     def _ask(self, what: str, act: Any, payload: Sequence[Any] = (), *, is_commit: bool = False) -> Any:
         if self._lost:
             raise OperationalError(GONE_AWAY, "MySQL server has gone away")
         try:
-            return self._line.ask(
-                what, act, patience_ns=self._patience_ns, connected_epoch=self._epoch, payload=payload
-            )
+            return self._line.ask(what, act, timeout_ns=self._timeout_ns, connected_epoch=self._epoch, payload=payload)
         except SessionGone as gone:
             self._lose(GONE_AWAY, gone)
         except LineCut as cut:
             if is_commit and cut.how == "unsent" and cut.held_up:
-                # The packet lies in the kernel's hands, before the hang-up: it arrives when the line is open again.
+                # The kernel already has the packet, before the disconnect: it arrives when the line is open again.
                 self._line.arrive(self._commit_late)
-            self.hang_up()
+            self.disconnect()
             self._lose(GONE_AWAY if cut.how == "refused" else LOST_DURING_QUERY, cut)
 
     def _lose(self, code: int, why: Exception) -> NoReturn:
         self._lost = True
-        words = "MySQL server has gone away" if code == GONE_AWAY else "Lost connection to MySQL server during query"
-        raise OperationalError(code, words) from why
+        text = "MySQL server has gone away" if code == GONE_AWAY else "Lost connection to MySQL server during query"
+        raise OperationalError(code, text) from why
 
     def _commit_late(self) -> None:
         if self.session.is_open:
             self._server.commit(self.session)
 
-    def hang_up(self) -> None:
-        """The server rolls back the open transaction when this arrives."""
+    def disconnect(self) -> None:
+        """End the connection; the server rolls back the open transaction when that arrives."""
         self._lost = True
         self._line.arrive(lambda: self._server.close(self.session), is_data=False)
 
@@ -188,7 +186,7 @@ class Cursor:
         self.description = [(name, None, None, None, None, None, None) for name in answer.columns] or None
 
     def executemany(self, sql: str, parameters: Sequence[Sequence[Any]]) -> None:
-        """Execute the statement once for each of the parameters."""
+        """Execute the statement once for each parameter set."""
         count = 0
         for one in parameters:
             self.execute(sql, one)
@@ -209,7 +207,7 @@ class Cursor:
         return self._rows[first : self._next]
 
     def fetchall(self) -> list[tuple[Any, ...]]:
-        """All other rows."""
+        """All remaining rows."""
         first, self._next = self._next, len(self._rows)
         return self._rows[first:]
 
@@ -224,7 +222,7 @@ class Cursor:
 
 
 class ReadingConnection:
-    """For the lab itself: reads committed rows, without a line, and without time passing."""
+    """For the lab itself: reads committed rows, without a line and in no time."""
 
     def __init__(self, server: DatabaseServer) -> None:
         self._server = server
@@ -234,14 +232,14 @@ class ReadingConnection:
         return Cursor(self)
 
     def execute(self, sql: str, parameters: Sequence[Any]) -> ResultSet:
-        """Read."""
+        """Execute one query."""
         return self._server.read_committed(sql, parameters)
 
     def commit(self) -> None:
-        """There is nothing to commit."""
+        """Without effect."""
 
     def rollback(self) -> None:
-        """There is nothing to roll back."""
+        """Without effect."""
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Without effect."""

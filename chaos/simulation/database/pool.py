@@ -1,4 +1,4 @@
-"""Engines for simulated processes: those of SQLAlchemy, on a pool that waits in the scheduler."""
+"""SQLAlchemy engines for simulated processes, on a pool that waits in the scheduler."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,12 +14,12 @@ from chaos.simulation.database.prepared import PreparedConnection
 from chaos.simulation.kernel.scheduler import Scheduler, Waiters
 
 _COMPILED: dict[Any, Any] = {}
-"""Statements compiled once for all worlds."""
+"""Compiled statements, shared by all worlds."""
 _URL = make_url("sqlite+simulated://")
 
 
-class _Place:
-    """A connection's place in a pool: empty before it is made, and after it has proved to be broken."""
+class _Slot:
+    """A slot for a connection in a pool: empty before the connection is made and after it proved broken."""
 
     __slots__ = ("connection", "generation")
 
@@ -29,51 +29,51 @@ class _Place:
 
 
 class PooledConnection(PoolProxiedConnection):
-    """A connection that is checked out; given back once, whole or invalidated."""
+    """A connection that is checked out; returned once, whole or invalidated."""
 
-    __slots__ = ("_pool", "dbapi_connection", "driver_connection", "place")
+    __slots__ = ("_pool", "dbapi_connection", "driver_connection", "slot")
 
-    def __init__(self, pool: "FiberPool", place: _Place) -> None:
+    def __init__(self, pool: "FiberPool", slot: _Slot) -> None:
         self._pool = pool
-        self.place = place
-        self.driver_connection: Any = place.connection
-        self.dbapi_connection: Any = place.connection
+        self.slot = slot
+        self.driver_connection: Any = slot.connection
+        self.dbapi_connection: Any = slot.connection
 
     def cursor(self, *args: Any, **kwargs: Any) -> Any:
-        """A new cursor of the leased connection."""
+        """A new cursor of the connection."""
         return self.driver_connection.cursor()
 
     def commit(self) -> None:
-        """Commit on the leased connection."""
+        """Commit on the connection."""
         self.driver_connection.commit()
 
     def rollback(self) -> None:
-        """Roll back on the leased connection."""
+        """Roll back on the connection."""
         self.driver_connection.rollback()
 
     @property
     def is_valid(self) -> bool:
-        """Whether it is still leased."""
+        """Whether it is still checked out."""
         return self.dbapi_connection is not None
 
     @property
     def is_detached(self) -> bool:
-        """It never leaves its pool."""
+        """Never: it always belongs to its pool."""
         return False
 
     def invalidate(self, e: BaseException | None = None, soft: bool = False) -> None:
-        """Give an empty place back: the connection is of no more use."""
+        """Return an empty slot: the connection is unusable."""
         if self.dbapi_connection is not None:
             self.dbapi_connection = None
-            self._pool.vacate(self.place)
-            self._pool.take_back(self.place)
+            self._pool.vacate(self.slot)
+            self._pool.take_back(self.slot)
 
     def close(self) -> None:
-        """Give it back, with nothing begun in it."""
+        """Return it, after a rollback."""
         self._close_special(transaction_reset=False)
 
     def _close_special(self, *, transaction_reset: bool) -> None:
-        """Called by SQLAlchemy where it has just rolled back by itself."""
+        """Called by SQLAlchemy, also right after a rollback of its own."""
         if self.dbapi_connection is None:
             return
         self.dbapi_connection = None
@@ -81,17 +81,17 @@ class PooledConnection(PoolProxiedConnection):
             if not transaction_reset:
                 self.rollback()
         except BaseException as error:
-            self._pool.vacate(self.place)
+            self._pool.vacate(self.slot)
             if not isinstance(error, Exception):
                 raise
         finally:
-            self._pool.take_back(self.place)
+            self._pool.take_back(self.slot)
 
 
 class FiberPool(Pool):
-    """At most `size` connections; a fiber that needs another one waits for it, up to `timeout_ns`.
+    """At most `size` connections; a fiber that needs one more waits for it, up to `timeout_ns`.
 
-    Where one has proved to be broken, those made before it are made anew when they are next wanted, as SQLAlchemy's own pools do.
+    After one proved broken, all older ones are replaced when next checked out, as in SQLAlchemy's own pools.
     """
 
     def __init__(
@@ -107,48 +107,48 @@ class FiberPool(Pool):
         self._make = connect
         self._size = size
         self._timeout_ns = timeout_ns
-        self._idle: list[_Place] = []
+        self._idle: list[_Slot] = []
         self._waiting: Waiters = []
         self._count = 0
         self._generation = 0
 
     def status(self) -> str:
-        """For people."""
+        """A summary for people."""
         return f"{self._count} connections, {len(self._idle)} idle"
 
     def dispose(self) -> None:
-        """Forget the idle ones."""
+        """Drop the idle connections."""
         self._count -= len(self._idle)
         self._idle.clear()
 
     def recreate(self) -> "FiberPool":
-        """Another one like it."""
+        """A new pool with the same settings."""
         return FiberPool(self._scheduler, self._make, size=self._size, timeout_ns=self._timeout_ns)
 
     def connect(self) -> PoolProxiedConnection:
-        """A connection that works, as far as is known.
+        """Check out a connection not known to be broken.
 
         Raises:
             PoolTimeout: none was free in time.
         """
-        place = self._idle.pop() if self._idle else self._wait_for_place()
-        if place.connection is None or place.generation != self._generation:
-            self._fill(place)
-        return PooledConnection(self, place)
+        slot = self._idle.pop() if self._idle else self._wait_for_slot()
+        if slot.connection is None or slot.generation != self._generation:
+            self._fill(slot)
+        return PooledConnection(self, slot)
 
-    def vacate(self, place: _Place) -> None:
-        """Close the connection of this place."""
-        connection, place.connection = place.connection, None
+    def vacate(self, slot: _Slot) -> None:
+        """Close the connection of this slot."""
+        connection, slot.connection = slot.connection, None
         if connection is not None:
             connection.close()
 
-    def take_back(self, place: _Place) -> None:
-        """The place is free."""
-        self._idle.append(place)
+    def take_back(self, slot: _Slot) -> None:
+        """The slot is free."""
+        self._idle.append(slot)
         if self._waiting:
             self._scheduler.wake(self._waiting)
 
-    def _wait_for_place(self) -> _Place:
+    def _wait_for_slot(self) -> _Slot:
         until_ns = self._scheduler.now_ns + self._timeout_ns
         while not self._idle and self._count >= self._size:
             left_ns = until_ns - self._scheduler.now_ns
@@ -158,28 +158,28 @@ class FiberPool(Pool):
             return self._idle.pop()
         self._count += 1
         try:
-            place = _Place()
-            self._connect(place)
-            return place
+            slot = _Slot()
+            self._connect(slot)
+            return slot
         except BaseException:
             self._count -= 1
             raise
 
-    def _fill(self, place: _Place) -> None:
+    def _fill(self, slot: _Slot) -> None:
         try:
-            self.vacate(place)
-            self._connect(place)
+            self.vacate(slot)
+            self._connect(slot)
         except BaseException:
-            self.take_back(place)
+            self.take_back(slot)
             raise
 
-    def _connect(self, place: _Place) -> None:
-        place.generation = self._generation  # of when it began: what breaks while it is made is not younger
-        place.connection = self._make()
+    def _connect(self, slot: _Slot) -> None:
+        slot.generation = self._generation  # taken before the connect: a connection that breaks meanwhile is not newer
+        slot.connection = self._make()
 
     def _invalidate(self, connection: Any, exception: BaseException | None = None, _checkin: bool = True) -> None:
-        """Called by SQLAlchemy with a lease whose connection is broken; invalidates all connections made before."""
-        if connection.place.generation == self._generation:
+        """Called by SQLAlchemy with a broken connection; invalidates all connections made before."""
+        if connection.slot.generation == self._generation:
             self._generation += 1
         if _checkin:
             connection.invalidate(exception)
@@ -193,7 +193,7 @@ def simulated_engine(
 
 
 def reading_engine(scheduler: Scheduler, server: DatabaseServer) -> Engine:
-    """An engine for the lab, which only looks."""
+    """An engine for the lab, which only reads."""
     return _engine(FiberPool(scheduler, lambda: ReadingConnection(server), size=1, timeout_ns=0))
 
 

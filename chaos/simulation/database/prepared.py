@@ -1,8 +1,8 @@
-"""Statements executed a second time: SQLAlchemy's answer without everything that it would decide exactly as the first time.
+"""Prepared statements: repeated executions skip the work that SQLAlchemy would repeat with the same result.
 
-A simulated world executes the same few dozen statement objects a hundred thousand times a minute. What SQLAlchemy makes of one (its
-text, the order of its parameters, the shape of its rows) depends on the object and on which parameters are given, so it is kept from
-the first execution. Whatever is not that simple goes the usual way each time.
+A simulated world executes the same few dozen statement objects a hundred thousand times a minute. What SQLAlchemy derives from one (its
+text, the order of its parameters, the shape of its rows) depends only on the object and the names of the parameters, so it is kept from
+the first execution. Statements for which this does not hold are executed by SQLAlchemy each time.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,17 +13,17 @@ from sqlalchemy import Connection, Executable
 from sqlalchemy.engine import CursorResult, IteratorResult
 
 _KEPT_MAX = 1024
-"""Statement objects that are made anew for each execution would fill the memory."""
+"""Limits memory: a caller may create a new statement object for each execution."""
 
 _Key = tuple[Executable, tuple[object, ...]]
-"""A statement, the names of its parameters, and for each list among them how long it is."""
+"""A statement, the names of its parameters, and the length of each list among them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """`values`: what is bound where, in order; `given`: where in it a parameter goes, which, and what is done to it before.
+    """`values`: the bound values in order. `given`: position of a parameter in them, its name, and its bind processor.
 
-    `listed`: where a member of a list goes, of which parameter, and which member.
+    `listed`: position of a list member, the name of its parameter, and its index in the list.
     """
 
     sql: str
@@ -35,11 +35,11 @@ class _Prepared:
 
 _NOTHING: Mapping[str, Any] = {}
 _PREPARED: dict[_Key, _Prepared | None] = {}
-"""For all worlds; None: goes the usual way."""
+"""For all worlds; None: executed by SQLAlchemy."""
 
 
 class PreparedResult(IteratorResult[Any]):
-    """Rows that are there already; `rowcount`: how many were returned, or matched by a write."""
+    """Rows that are already fetched; `rowcount`: rows returned, or matched by a write."""
 
     def __init__(self, shape: Any, rows: Any, rowcount: int) -> None:
         super().__init__(shape, iter(rows))
@@ -47,7 +47,7 @@ class PreparedResult(IteratorResult[Any]):
 
 
 class PreparedConnection(Connection):
-    """SQLAlchemy's connection, with statements prepared over all connections of the dialect."""
+    """SQLAlchemy's connection, with prepared statements shared by all connections."""
 
     def execute(  # type: ignore[override]
         self, statement: Executable, parameters: Any = None, *, execution_options: Any = None
@@ -57,15 +57,15 @@ class PreparedConnection(Connection):
             return super().execute(statement, parameters, execution_options=execution_options)
         given = parameters or _NOTHING
         key = (statement, tuple([(name, len(value)) if type(value) is list else name for name, value in given.items()]))
-        prepared, lease, transaction = _PREPARED.get(key), self._dbapi_connection, self.get_transaction()
-        if prepared is None or lease is None or not (transaction is None or transaction.is_active):
+        prepared, checked_out, transaction = _PREPARED.get(key), self._dbapi_connection, self.get_transaction()
+        if prepared is None or checked_out is None or not (transaction is None or transaction.is_active):
             result = super().execute(statement, parameters)
             if key not in _PREPARED:
                 _keep(key, result, given)
             return result
         if transaction is None:
             self.begin()
-        return self._execute_prepared(prepared, lease.dbapi_connection, given)
+        return self._execute_prepared(prepared, checked_out.dbapi_connection, given)
 
     def scalar(self, statement: Executable, parameters: Any = None, *, execution_options: Any = None) -> Any:
         """The first column of the first row, or None."""
@@ -79,7 +79,7 @@ class PreparedConnection(Connection):
             values[position] = parameters[name][member]
         try:
             answer = driver.execute(prepared.sql, values)
-        except BaseException as error:  # noqa: BLE001 — SQLAlchemy decides about all of them, and always raises
+        except BaseException as error:  # noqa: BLE001 — SQLAlchemy handles all of them, and always raises
             self._handle_dbapi_exception(error, prepared.sql, values, None, None)
         return PreparedResult(prepared.shape, answer.rows, answer.rowcount)
 
@@ -91,7 +91,7 @@ def _keep(key: _Key, result: CursorResult[Any], given: Mapping[str, Any]) -> Non
 
 
 def _prepared(context: Any, parameters: Mapping[str, Any], shape: Any) -> _Prepared | None:
-    """What the first execution has shown; None: a later one may differ in more than in the values of its parameters."""
+    """The prepared form, from the first execution; None: a later execution may differ in more than the parameters' values."""
     compiled = context.compiled
     lists = {bind.key for bind in compiled.post_compile_params if bind.key in parameters}
     processors = compiled._bind_processors

@@ -15,7 +15,7 @@ from chaos.simulation.world import World
 
 
 def can(fault: Fault) -> str:
-    """Why no simulated world can do this fault, in one sentence; nothing ("") if it can."""
+    """Why no simulated world can do this fault, in one sentence; "" if it can."""
     if find_spec(f"{__name__}.{fault.injector}") is None:
         return f"a simulated world cannot do {fault.name}: there is no chaos/simulation/injectors/{fault.injector}.py"
     return fault.flaw()
@@ -24,10 +24,10 @@ def can(fault: Fault) -> str:
 def injection(fault: Fault, world: World, chance: Random) -> Injection:
     """The fault, ready to begin, in this world; its blocking calls block the calling fiber.
 
-    `chance` decides what the fault leaves open: what a killed broker loses, how long a failover takes.
+    `chance` decides what the fault does not specify: what a killed broker loses, how long a failover takes.
 
     Raises:
-        FaultDidNotBite: there is nothing to strike now, such as a process that is already dead.
+        FaultDidNotBite: there is no target now: its process is already dead, for example.
         ChaosError: the world has no such process or service, or cannot do the fault.
     """
     if why := can(fault):

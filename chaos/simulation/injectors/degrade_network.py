@@ -13,7 +13,7 @@ NS_PER_BYTE_AT_1_KB_S = 1_000_000.0
 
 
 class SimulatedNetworkDegradation(SimulatedInjection):
-    """One degradation of one line; others on the same line stay on when it is lifted."""
+    """One degradation of one line; others on the same line stay active when it is lifted."""
 
     def __init__(self, fault: DegradeNetwork, process: SimulatedProcess, world: World) -> None:
         super().__init__(fault, f"{process.name}→{fault.service}", world)
@@ -39,7 +39,7 @@ class SimulatedNetworkDegradation(SimulatedInjection):
 
 
 def degradation(kind: str, value: float) -> Degradation:
-    """What a kind and its value do to a line; the kind is one of `DegradeNetwork.KINDS`."""
+    """The effect of a kind and its value on a line; the kind is one of `DegradeNetwork.KINDS`."""
     return {
         "delay": Degradation(delay_ns=ns(value / 1000)),
         "slow": Degradation(ns_per_byte=NS_PER_BYTE_AT_1_KB_S / value if value else 0.0),

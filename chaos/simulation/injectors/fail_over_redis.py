@@ -10,7 +10,7 @@ from chaos.simulation.kernel.clock import ns
 from chaos.simulation.world import World
 
 TAKES_S = (0.6, 2.5)
-"""From the death of the primary until the Sentinels have agreed on another one: the shortest, the longest time."""
+"""From the death of the primary until the Sentinels have agreed on another one: minimum, maximum."""
 
 
 class SimulatedRedisFailover(SimulatedInjection):
@@ -26,7 +26,7 @@ class SimulatedRedisFailover(SimulatedInjection):
         """Block the calling fiber until the replica has taken over.
 
         Raises:
-            FaultDidNotBite: it has not, in time.
+            FaultDidNotBite: not in time.
         """
         scheduler = self._world.scheduler
         if not self._taken_over:

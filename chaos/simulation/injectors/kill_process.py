@@ -8,7 +8,7 @@ from chaos.simulation.world import SimulatedProcess, World
 
 
 class SimulatedProcessKill(SimulatedInjection):
-    """Its fibers do nothing more, and its connections are closed."""
+    """Its fibers end, and its connections are closed."""
 
     def __init__(self, fault: KillProcess | LoseProcess, process: SimulatedProcess, world: World) -> None:
         super().__init__(fault, process.name, world)

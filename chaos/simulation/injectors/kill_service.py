@@ -8,7 +8,7 @@ from chaos.simulation.injectors.steps import SimulatedInjection
 from chaos.simulation.world import World
 
 LOSES_UNCONFIRMED, LOSES_ACKNOWLEDGEMENTS, LOSES_YOUNG_QUEUES = 0.5, 0.5, 0.3
-"""How often a broker that is killed loses each of these: all of them are allowed to be lost."""
+"""Probability that a killed broker loses each of these; the loss of any of them is allowed."""
 
 
 class SimulatedServiceKill(SimulatedInjection):

@@ -1,4 +1,4 @@
-"""SIGSTOP of a simulated process: time goes on, its fibers do not; heals by SIGCONT."""
+"""SIGSTOP of a simulated process: its fibers stop while time goes on; heals by SIGCONT."""
 
 from random import Random
 
@@ -9,7 +9,7 @@ from chaos.simulation.world import SimulatedProcess, World
 
 
 class SimulatedProcessPause(SimulatedInjection):
-    """All fibers of one incarnation stand still."""
+    """All fibers of one incarnation are stopped."""
 
     def __init__(self, fault: PauseProcess, process: SimulatedProcess, world: World) -> None:
         super().__init__(fault, process.name, world)
@@ -27,15 +27,15 @@ class SimulatedProcessPause(SimulatedInjection):
         self._world.scheduler.pause(self._life)
 
     def _words(self) -> str:
-        return "its fibers stand still"
+        return "its fibers are stopped"
 
     def _lift(self) -> None:
         if self._life is not None and self._life.paused:
             self._world.scheduler.resume(self._life)
 
     def _still_struck(self) -> str:
-        # Another fault may have killed it meanwhile: then nothing is paused any more, and the killer's heal is the one to wait for.
-        return "its fibers stand still" if self._life is not None and self._life.paused else ""
+        # Another fault may have killed it meanwhile: then it is no longer paused, and that fault's healing matters.
+        return "its fibers are stopped" if self._life is not None and self._life.paused else ""
 
 
 def inject(fault: PauseProcess, world: World, chance: Random) -> SimulatedProcessPause:

@@ -1,4 +1,4 @@
-"""What the injections of a simulated world have in common: the steps of their life, each done once, on the world's own clock."""
+"""The base classes of simulated injections: the steps of a fault's life, each done once, on the world's clock."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from chaos.simulation.world import SimulatedProcess, World
 
 
 class SimulatedInjection(ABC):
-    """A fault that bites as soon as it has begun; see `chaos.injection.Injection` for the steps."""
+    """A fault that bites as soon as it begins; `chaos.injection.Injection` describes the steps."""
 
     def __init__(self, fault: Fault, target: str, world: World) -> None:
         self.target = target
@@ -23,7 +23,7 @@ class SimulatedInjection(ABC):
         self._ended = False
 
     def check(self) -> None:
-        """Raise FaultDidNotBite if there is nothing to strike now."""
+        """Raise FaultDidNotBite if there is no target now."""
         if why := self._obstacle():
             raise FaultDidNotBite(self._fault.name, self.target, why)
 
@@ -31,7 +31,7 @@ class SimulatedInjection(ABC):
         """Strike, or arm the fault.
 
         Raises:
-            FaultDidNotBite: there is nothing to strike now.
+            FaultDidNotBite: there is no target now.
         """
         self.check()
         self._begun = True
@@ -48,7 +48,7 @@ class SimulatedInjection(ABC):
             self._lift()
 
     def await_healed(self, timeout_s: float) -> None:
-        """See the target well; in a simulated world it is well as soon as the fault is lifted.
+        """Check that the target is healthy; in a simulated world it is as soon as the fault is lifted.
 
         Raises:
             FaultDidNotHeal: it is not.
@@ -58,19 +58,19 @@ class SimulatedInjection(ABC):
 
     @abstractmethod
     def _obstacle(self) -> str:
-        """Why there is nothing to strike now; nothing (""): there is."""
+        """Why there is no target now; "" if there is one."""
 
     @abstractmethod
     def _strike(self) -> None:
-        """Do it."""
+        """Apply the fault."""
 
     @abstractmethod
     def _words(self) -> str:
-        """The evidence in words."""
+        """The evidence as a sentence."""
 
     @abstractmethod
     def _lift(self) -> None:
-        """Undo it."""
+        """Undo the fault."""
 
     def _still_struck(self) -> str:
         return ""
@@ -79,7 +79,7 @@ class SimulatedInjection(ABC):
 class TrafficInjection(SimulatedInjection):
     """A fault that watches the line from one process to RabbitMQ, and bites at the operation that it waits for.
 
-    `await_bite` may be called in slices: the fault stays armed after it raised.
+    `await_bite` may be called repeatedly: the fault stays armed after it raised.
     """
 
     def __init__(self, fault: Fault, process: SimulatedProcess, world: World) -> None:
@@ -90,10 +90,10 @@ class TrafficInjection(SimulatedInjection):
         self._bitten: Waiters = []
 
     def await_bite(self, timeout_s: float) -> Evidence:
-        """Block the calling fiber until the traffic came.
+        """Block the calling fiber until the traffic comes.
 
         Raises:
-            FaultDidNotBite: it has not, in time.
+            FaultDidNotBite: not in time.
         """
         scheduler = self._world.scheduler
         until_ns = scheduler.now_ns + ns(timeout_s)
@@ -122,7 +122,7 @@ class TrafficInjection(SimulatedInjection):
 
     @abstractmethod
     def _watch(self, operation: str, payload: Sequence[Any]) -> bool:
-        """A watcher of the line."""
+        """The watcher of the line, see `Watcher`."""
 
 
 def process_of(world: World, name: str) -> SimulatedProcess:
@@ -133,5 +133,5 @@ def process_of(world: World, name: str) -> SimulatedProcess:
     """
     found = world.processes.get(name) or next((one for one in world.processes.values() if one.plan.role == name), None)
     if found is None:
-        raise ChaosError(f"no process here is, or plays, {name!r}")
+        raise ChaosError(f"no process here has the name or role {name!r}")
     return found

@@ -10,7 +10,7 @@ from chaos.simulation.world import SimulatedProcess, World
 
 
 class SimulatedAckSwallowing(TrafficInjection):
-    """Counts acks from when it began; drops exactly one."""
+    """Counts acks from its start; drops exactly one."""
 
     def __init__(self, fault: SwallowAck, process: SimulatedProcess, world: World) -> None:
         super().__init__(fault, process, world)

@@ -13,7 +13,7 @@ FROZEN = Degradation(blocks=True)
 
 
 class SimulatedConfirmWithholding(TrafficInjection):
-    """Counts messages from when it began; when it is lifted, the connection is cut, and what was withheld is lost."""
+    """Counts messages from its start; when it is lifted, the connection is cut, and withheld messages are lost."""
 
     def __init__(self, fault: WithholdConfirm, process: SimulatedProcess, world: World) -> None:
         super().__init__(fault, process, world)

@@ -1,4 +1,4 @@
-"""Clocks of simulated processes: the monotonic one may run fast or slow, the wall clock may be wrong."""
+"""Clocks of simulated processes: the monotonic clock may drift, the wall clock may be wrong."""
 
 from dataclasses import dataclass
 
@@ -6,17 +6,17 @@ from chaos.simulation.kernel.scheduler import Scheduler
 
 NS_PER_S = 1_000_000_000
 EPOCH_NS = 1_800_000_000 * NS_PER_S
-"""The wall-clock time at which every world begins."""
+"""The wall-clock time at the start of every world."""
 
 
 def ns(seconds: float) -> int:
-    """A duration as the scheduler counts it."""
+    """Seconds as the scheduler's nanoseconds."""
     return round(seconds * NS_PER_S)
 
 
 @dataclass(slots=True)
 class Skew:
-    """How wrong the clocks of a process are: its wall clock by `wall_s`, and its second lasts 1 / `rate` true seconds."""
+    """The errors of a process's clocks: its wall clock is off by `wall_s`, and its second lasts 1 / `rate` true seconds."""
 
     wall_s: float = 0.0
     rate: float = 1.0
@@ -30,15 +30,15 @@ class SimulatedClock:
         self._skew = skew
 
     def monotonic_s(self) -> float:
-        """Seconds since the world began, as this process counts them."""
+        """Seconds since the start of the world, on this process's clock."""
         return self._scheduler.now_ns * self._skew.rate / NS_PER_S
 
     def sleep(self, seconds: float) -> None:
-        """Rest for so many of this process's seconds."""
+        """Sleep for that many seconds of this process's clock."""
         self._scheduler.rest(ns(seconds / self._skew.rate))
 
     def wall_ns(self) -> int:
-        """Nanoseconds since the Unix epoch, by the wall clock of this process."""
+        """Nanoseconds since the Unix epoch, on the wall clock of this process."""
         return EPOCH_NS + self._scheduler.now_ns + ns(self._skew.wall_s)
 
 
@@ -51,6 +51,6 @@ class NeverStops:
         self._clock = clock
 
     def wait(self, timeout_s: float) -> bool:
-        """Rest for that long."""
+        """Sleep until the time-out; always False."""
         self._clock.sleep(timeout_s)
         return False

@@ -1,4 +1,4 @@
-"""Fibers on a virtual clock: one thread, no real time. Blocking code runs in a fiber unchanged, and blocks no other fiber."""
+"""Fibers on a virtual clock: one thread, no real time. Blocking code runs unchanged in a fiber and blocks no other fiber."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -7,17 +7,17 @@ from typing import Any
 from greenlet import getcurrent, greenlet
 
 STEPS_MAX = 2_000_000
-"""A world that takes more steps than this loops without end."""
+"""A world that takes more steps than this is taken to loop without end."""
 ACTION = -1
 """The ticket of an action, which has no fiber."""
 
 
 class Died(BaseException):
-    """The process of this fiber is dead. Raised by everything that it asks for from then on, so that it does no more I/O."""
+    """The process of this fiber is dead. From then on every call of scheduler or service raises it, so the fiber does no more I/O."""
 
 
 class WorldStuck(BaseException):
-    """The world loops without end, or nothing can happen in it any more. No code in it may catch this."""
+    """The world loops without end, or no fiber or action is due any more. No code in it may catch this."""
 
 
 class Life:
@@ -26,7 +26,7 @@ class Life:
     `on_broken` is called when one of its fibers ends with an exception.
     """
 
-    __slots__ = ("_put_off", "alive", "fibers", "name", "on_broken", "paused")
+    __slots__ = ("_deferred", "alive", "fibers", "name", "on_broken", "paused")
 
     def __init__(self, name: str, on_broken: Callable[["Fiber", Exception], None]) -> None:
         self.name = name
@@ -34,11 +34,11 @@ class Life:
         self.paused = False
         self.fibers: list[Fiber] = []
         self.on_broken = on_broken
-        self._put_off: list[tuple[Fiber, int]] = []
+        self._deferred: list[tuple[Fiber, int]] = []
 
 
 class Fiber:
-    """One flow of control. `calls` counts its calls of services; `woken`: whether its last wait ended by a wake-up."""
+    """One flow of control. `calls`: number of its calls of services; `woken`: whether its last wait ended by a wake-up."""
 
     __slots__ = ("body", "calls", "life", "name", "notes", "ticket", "woken")
 
@@ -53,13 +53,13 @@ class Fiber:
 
 
 Waiters = list[tuple[Fiber, int]]
-"""Fibers that wait for something, each with the ticket it had when it began to."""
+"""Waiting fibers, each with its ticket at the start of the wait."""
 
 
 class Scheduler:
     """Runs fibers and actions in the order of time; those due at the same time in the order in which they were scheduled.
 
-    A fiber that has to wait runs the next one itself, without a detour over the hub: one switch a step, and none if it is itself next.
+    A fiber that has to wait switches to the next one directly, not through the hub: one switch per step, none if it is itself the next.
     """
 
     def __init__(self, steps_max: int = STEPS_MAX) -> None:
@@ -72,10 +72,10 @@ class Scheduler:
         self._over = False
         self._hub = getcurrent()
         self._lives: list[Life] = []
-        self._newcomer: Fiber | None = None
+        self._unstarted: Fiber | None = None
 
     def live(self, life: Life) -> Life:
-        """Take a process in, so that `close` ends it too."""
+        """Register an incarnation, so that `close` ends it too."""
         self._lives.append(life)
         return life
 
@@ -89,12 +89,12 @@ class Scheduler:
                 target()
             except Died:
                 pass
-            except Exception as error:  # noqa: BLE001 — the edge: what a fiber breaks with is its process's affair
+            except Exception as error:  # noqa: BLE001 — the edge: `on_broken` handles any error of a fiber
                 if life.alive:
                     life.on_broken(fiber, error)
             if fiber in life.fibers:
                 life.fibers.remove(fiber)
-            fiber.ticket += 1  # whatever is still due for it is void
+            fiber.ticket += 1  # invalidates everything still due for it
 
         fiber = Fiber(name, life, body, self._hub)
         life.fibers.append(fiber)
@@ -102,11 +102,11 @@ class Scheduler:
         return fiber
 
     def at(self, instant_ns: int, action: Callable[[], None]) -> None:
-        """Have something done then, outside every fiber. It must not block."""
+        """Call `action` at that instant, outside every fiber. It must not block."""
         self._push(max(instant_ns, self.now_ns), action, ACTION)
 
     def rest(self, duration_ns: int) -> None:
-        """The current fiber rests.
+        """The current fiber sleeps.
 
         Raises:
             Died: its process died meanwhile.
@@ -116,7 +116,7 @@ class Scheduler:
         until_ns = self.now_ns + duration_ns
         due, life = self._due, fiber.life
         if (not due or due[0][0] > until_ns) and not self._over and not life.paused:
-            self.now_ns = until_ns  # nothing else happens before: no need to go to sleep
+            self.now_ns = until_ns  # nothing else is due before: no switch needed
             self.steps += 1
             if self.steps > self._steps_max:
                 raise self._stuck()
@@ -129,7 +129,7 @@ class Scheduler:
         self._block(fiber)
 
     def wait(self, waiters: Waiters, timeout_ns: int | None = None) -> bool:
-        """The current fiber waits until it is woken through `waiters`; False: the time was over first.
+        """The current fiber waits until it is woken through `waiters`; False: the time-out came first.
 
         Raises:
             Died: its process died meanwhile.
@@ -148,7 +148,7 @@ class Scheduler:
         return fiber.woken
 
     def wake(self, waiters: Waiters) -> None:
-        """All fibers that wait there may go on; the list is emptied."""
+        """Wake all fibers in `waiters`, and empty the list."""
         for fiber, ticket in waiters:
             if fiber.ticket == ticket and not fiber.woken:
                 fiber.woken = True
@@ -157,7 +157,7 @@ class Scheduler:
         waiters.clear()
 
     def kill(self, life: Life) -> None:
-        """The process is dead from now on: each of its fibers, wherever it waits, gets Died once and does nothing more."""
+        """Kill the process: each of its fibers, wherever it waits, gets Died once and ends."""
         life.alive = False
         life.paused = False
         for fiber in life.fibers:
@@ -165,14 +165,14 @@ class Scheduler:
             self._push(self.now_ns, fiber, fiber.ticket)
 
     def pause(self, life: Life) -> None:
-        """The process stands still; time goes on, and it will not know."""
+        """Stop the process while time goes on; the process cannot notice it."""
         life.paused = True
 
     def resume(self, life: Life) -> None:
-        """It goes on, with whatever became due meanwhile."""
+        """Resume the process, with everything that became due meanwhile."""
         life.paused = False
-        put_off, life._put_off = life._put_off, []
-        for fiber, ticket in put_off:
+        deferred, life._deferred = life._deferred, []
+        for fiber, ticket in deferred:
             self._push(self.now_ns, fiber, ticket)
 
     def check_alive(self) -> Fiber:
@@ -182,7 +182,7 @@ class Scheduler:
             Died: it is not.
         """
         fiber = self.current
-        assert fiber is not None, "only a fiber can ask for anything"
+        assert fiber is not None, "only a fiber can call a service"
         if not fiber.life.alive:
             raise Died
         return fiber
@@ -191,23 +191,23 @@ class Scheduler:
         """Run until `end` is called.
 
         Raises:
-            WorldStuck: nothing is left that could happen, or far too much does.
+            WorldStuck: nothing is due any more, or there were more than `steps_max` steps.
         """
-        assert getcurrent() is self._hub, "the world is run from where it was made"
+        assert getcurrent() is self._hub, "the world is run in the greenlet that created it"
         while not self._over:
-            fiber, self._newcomer = self._newcomer or self._next(), None
+            fiber, self._unstarted = self._unstarted or self._next(), None
             if fiber is not None:
                 self.current = fiber
                 fiber.body.switch()
             elif not self._over:
-                raise WorldStuck("nothing is left that could happen")
+                raise WorldStuck("no fiber or action is due any more")
 
     def end(self) -> None:
-        """Have `run` return as soon as the current fiber waits or ends."""
+        """Let `run` return as soon as the current fiber waits or ends."""
         self._over = True
 
     def close(self) -> None:
-        """End every fiber that is left, so that none lingers in memory. Call it when `run` has returned, however it did."""
+        """End every remaining fiber, to free its memory. Call it after `run`, also if that raised."""
         self._over = True
         for life in self._lives:
             life.alive = False
@@ -224,7 +224,7 @@ class Scheduler:
         heappush(self._due, (instant_ns, order, what, ticket))
 
     def _next(self) -> Fiber | None:
-        """The fiber that is to run next; actions that are due before it are done on the way. None: the end."""
+        """The next fiber to run, after executing the actions due before it. None: the end."""
         due = self._due
         while due and not self._over:
             instant_ns, _, what, ticket = heappop(due)
@@ -237,7 +237,7 @@ class Scheduler:
                 continue
             if fiber.life.paused:
                 self.now_ns = instant_ns
-                fiber.life._put_off.append((fiber, ticket))
+                fiber.life._deferred.append((fiber, ticket))
                 continue
             self._step(instant_ns)
             return fiber
@@ -252,8 +252,8 @@ class Scheduler:
                 self.current = following
                 following.body.switch()
             else:
-                # It has not begun yet. From here it would begin as deep in Python's recursion as this one is: so from the hub.
-                self._newcomer = following
+                # It has not begun. Started from here it would inherit this fiber's recursion depth, so the hub starts it.
+                self._unstarted = following
                 self._hub.switch()
             self.current = fiber
         if not fiber.life.alive:

@@ -1,10 +1,10 @@
-"""Faults of a single call of a single fiber, as frozen data: the finest aim that a fault can have."""
+"""Faults of one call of one fiber, as frozen data: the most precisely aimed faults."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 Side = Literal["before", "after"]
-"""Before the request took effect, or after it did and before its answer came."""
+"""Before the request takes effect, or after that and before its answer arrives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class PauseAtCall:
 
 @dataclass(frozen=True, slots=True)
 class CutAtCall:
-    """The connection breaks: before, the request is lost; after, its answer. Noticed after `noticed_s`, or at the time-out."""
+    """The connection breaks; `before`: the request is lost, `after`: its answer. The caller notices it after `noticed_s`."""
 
     side: Side
     noticed_s: float = 0.0
@@ -31,7 +31,7 @@ class CutAtCall:
 
 @dataclass(frozen=True, slots=True)
 class UndoAtCall:
-    """The database undoes the statement (1205, a lock time-out) or the transaction (1213, a deadlock's victim) instead."""
+    """The database undoes the statement (1205, lock time-out) or the transaction (1213, deadlock) instead of executing the call."""
 
     code: int
 

@@ -1,10 +1,10 @@
-"""What faults do to a simulated line, as frozen data that add up: a line keeps all that are on, so no fault lifts another one."""
+"""Degradations of a simulated line, as frozen data that add up: a line keeps all active ones, so lifting one leaves the others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 OVERHEAD_BYTES = 60
-"""What frames and packets add to a message: an AMQP frame or a MySQL packet, in TCP and IP."""
+"""Protocol overhead of a message: an AMQP frame or a MySQL packet, in TCP and IP."""
 NUMBER_BYTES = 8
 
 
@@ -12,9 +12,9 @@ NUMBER_BYTES = 8
 class Degradation:
     """One fault on a line.
 
-    `blocks`: nothing passes, and neither end learns of it. `refuses`: no connection is accepted. `delay_ns`: added to each way of each
-    message. `ns_per_byte`: the time that each byte takes, each way. `reset_after_ns`: an answer does not arrive; so long after it was
-    sent, its connection is reset.
+    `blocks`: nothing passes, and neither end notices. `refuses`: no connection is accepted. `delay_ns`: added to each message, in each
+    direction. `ns_per_byte`: added for each byte, in each direction. `reset_after_ns`: an answer does not arrive; that long after it
+    was sent, its connection is reset.
     """
 
     blocks: bool = False

@@ -1,4 +1,4 @@
-"""The delays of requests and answers: they alone decide the order of events."""
+"""The delays of requests and answers: they decide the order of events."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,15 +7,15 @@ from random import Random
 from chaos.simulation.kernel.scheduler import Fiber
 
 BASE_NS = 100_000
-"""Duration of a request, or of an answer, without any disturbance."""
+"""Duration of an undisturbed request or answer."""
 
 Draw = Callable[[], int]
 Stated = Mapping[str, Mapping[int, int]]
-"""By fiber, then by leg (twice the number of the call, plus one for its answer): nanoseconds."""
+"""Nanoseconds by fiber, then by leg (2 * number of the call, + 1 for its answer)."""
 
 
 class Delays:
-    """Either drawn, call by call, or as stated. `deviations`, if it is a dict, collects delays other than `BASE_NS`, in that form."""
+    """Delays drawn for each call, or as stated. `deviations`, if a dict, collects delays other than `BASE_NS`, in the same form."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Delays:
         self.deviations = deviations
 
     def leg_ns(self, fiber: Fiber, leg: int) -> int:
-        """For the fiber's present call: its request (leg 0) or its answer (leg 1)."""
+        """The delay of the fiber's current call: of its request (leg 0) or answer (leg 1)."""
         if self._draw is None:
             stated = self._stated.get(fiber.name)
             delay_ns = BASE_NS if stated is None else stated.get(2 * fiber.calls + leg, BASE_NS)
@@ -40,7 +40,7 @@ class Delays:
 
 
 def erratic(chance: Random, *, slow_share: float, slow_s: float) -> Draw:
-    """Every leg is drawn: most around the base, a share of them up to `slow_s`, the long ones seldom."""
+    """Draw every leg: most near the base, the share `slow_share` up to `slow_s`, log-uniformly."""
     draw = chance.random
     slow_ns = slow_s * 1e9
     span = math.log(slow_ns / BASE_NS)
@@ -54,9 +54,9 @@ def erratic(chance: Random, *, slow_share: float, slow_s: float) -> Draw:
 
 
 def preempting(chance: Random, *, times: int, among: int, longest_s: float) -> Draw:
-    """Steady except for a few long preemptions, at legs drawn among the first `among`.
+    """Constant delays, except a few long preemptions at legs drawn among the first `among`.
 
-    What a priority-based scheduler does (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs",
+    Like a priority-based scheduler (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs",
     ASPLOS 2010), on a clock: with d preemptions a bug that needs d is met with a probability that falls with `among` to the power d.
     """
     span = math.log(longest_s * 1e9 / BASE_NS)

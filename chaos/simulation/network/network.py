@@ -1,4 +1,4 @@
-"""Lines from processes to services: requests and answers take their time, are held up, or are lost."""
+"""Lines from processes to services: requests and answers are delayed, held up, or lost."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,19 +14,19 @@ from chaos.simulation.network.delays import BASE_NS, Delays
 T = TypeVar("T")
 
 REFUSED_NS = 200_000
-"""How soon a client learns that no server listens."""
+"""Time until a client learns that no server listens."""
 
 
 How = Literal["refused", "unsent", "unanswered"]
 
 
-_NEVER_UNDONE = ("connect", "rollback")
+_CANNOT_BE_UNDONE = ("connect", "rollback")
 
 
 class LineCut(Exception):
     """No answer. `refused`: nothing was sent; `unsent`: it did not arrive; `unanswered`: it took effect, the answer was lost.
 
-    `held_up`: it is not lost but on a way that is blocked, so an unsent request may still arrive when the line is open again.
+    `held_up`: the message is not lost but held on a blocked line, so an unsent request may still arrive when the line is open again.
     """
 
     def __init__(self, how: How, *, held_up: bool = False) -> None:
@@ -36,7 +36,7 @@ class LineCut(Exception):
 
 
 class Undone(Exception):
-    """The service answers that it undid the request because of other clients; `code` is one of MySQL."""
+    """The service undid the request because of other clients; `code` is MySQL's error code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -45,32 +45,32 @@ class Undone(Exception):
 
 @dataclass(slots=True)
 class Service:
-    """A service as the network sees it. `epoch` counts its lives: messages under way to an earlier one are lost."""
+    """The network's view of a service. `epoch` counts its restarts: messages in transit to an earlier epoch are lost."""
 
     name: str
     up: bool = True
     epoch: int = 0
 
     def kill(self) -> None:
-        """New connections are refused, and every connection is gone."""
+        """Break every connection, and refuse new ones."""
         self.up = False
         self.epoch += 1
 
     def start(self) -> None:
-        """It listens again."""
+        """Accept connections again."""
         self.up = True
 
 
 Apply = Callable[[Fiber, str, str, CallFault], None]
-"""Carries out the call fault of a fiber, at its present call of a service: service, operation, fault."""
+"""Carries out a call fault: fiber, service, operation, fault."""
 
 Watcher = Callable[[str, Sequence[Any]], bool]
-"""Gets the operation and the payload (of broker operations: the bodies of the messages); True: a one-way message is dropped."""
+"""Called with operation and payload (for the broker: the message bodies); True: drop the one-way message."""
 
 
 @dataclass(slots=True)
 class Network:
-    """What all lines have in common. `apply` kills or pauses the process of a fiber, and records it in the history."""
+    """State shared by all lines. `apply` kills or pauses the process of a fiber, and records that in the history."""
 
     scheduler: Scheduler
     delays: Delays
@@ -78,10 +78,10 @@ class Network:
     apply: Apply
     call_faults: Mapping[str, Mapping[int, CallFault]] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
-    """By fiber: how many calls it made."""
+    """Number of calls, by fiber."""
 
     def count_call(self, fiber: Fiber) -> CallFault | None:
-        """Count one more call of the fiber; its call fault, or None."""
+        """Count a call of the fiber; returns its call fault, or None."""
         fiber.calls += 1
         self.calls[fiber.name] = fiber.calls
         mine = self.call_faults.get(fiber.name)
@@ -89,10 +89,10 @@ class Network:
 
 
 class Line:
-    """From one process to one service, with the faults that are on. `watchers` see each operation.
+    """The line from one process to one service, with its active degradations.
 
-    A watcher is called after a request with an answer took effect, and before a one-way message is sent: each watcher, each time.
-    `blocked`, `refused` and `is_degraded` are sums over the degradations that are on, kept here so that a call costs one look at them.
+    Every watcher is called after each request with an answer took effect, and before each one-way message is sent.
+    `blocked`, `refused` and `is_degraded` are computed from the active degradations once, so that a call only reads them.
     """
 
     def __init__(self, network: Network, service: Service) -> None:
@@ -111,14 +111,14 @@ class Line:
         self._late: list[tuple[Callable[[], None], bool]] = []
 
     def degrade(self, degradation: Degradation) -> None:
-        """One more fault is on. Delays add up, and so do the times that a byte takes; of two resets the earlier one counts."""
+        """Add a degradation. Delays and times per byte add up; of two resets the earlier one counts."""
         self._degradations.append(degradation)
         self._sum_up()
 
     def restore(self, degradation: Degradation, *, losing_data: bool = False) -> None:
-        """Lift one such fault; the others stay on. Without any that blocks, held-up messages go on.
+        """Remove one such degradation; the others stay. If none blocks any more, held-up messages are sent.
 
-        `losing_data`: held-up messages are lost, except the news that connections ended.
+        `losing_data`: held-up messages are lost, except notices of closed connections.
         """
         self._degradations.remove(degradation)
         self._sum_up()
@@ -128,12 +128,12 @@ class Line:
             self._release()
 
     def added_ns(self, payload: object) -> int:
-        """What a degraded line adds to one way of a message with this payload."""
+        """The delay that a degraded line adds to a message with this payload, in one direction."""
         transfer_ns = self._ns_per_byte * message_bytes(payload) if self._ns_per_byte else 0.0
         return self._delay_ns + round(transfer_ns)
 
     def is_dropped(self, operation: str, payload: Sequence[Any]) -> bool:
-        """Show an operation to every watcher; whether one of them drops it."""
+        """Call every watcher with an operation; whether one of them drops it."""
         is_dropped = False
         for watcher in list(self.watchers):
             is_dropped |= watcher(operation, payload)
@@ -156,9 +156,9 @@ class Line:
             scheduler.at(scheduler.now_ns + BASE_NS, arrive)
 
     def arrive(self, action: Callable[[], None], *, not_before_ns: int = 0, is_data: bool = True) -> int:
-        """Send a message without an answer to the other end; when it arrives, as far as is known now.
+        """Send a one-way message to the other end; returns its expected arrival.
 
-        `is_data`: it is carried by a connection, not the news of a connection's end.
+        `is_data`: whether a connection carries it; False: it is the notice of a closed connection.
         """
         scheduler = self.network.scheduler
         if self.blocked:
@@ -173,19 +173,19 @@ class Line:
         what: str,
         act: Callable[[], T],
         *,
-        patience_ns: int,
+        timeout_ns: int,
         connected_epoch: int | None = None,
         subject: str = "",
         payload: Sequence[Any] = (),
     ) -> T:
-        """What `act` returns, done at the service; the calling fiber waits for the request and the answer to get through.
+        """Execute `act` at the service and return its result; the calling fiber waits for the request and the answer.
 
-        `connected_epoch`: the life of the service in which the connection was made. `payload`: what the request carries.
+        `connected_epoch`: the service's epoch when the connection was made. `payload`: the content of the request.
 
         Raises:
-            LineCut: no answer came; what that means is in `how`.
+            LineCut: no answer; `how` says what is known.
             Undone: a call fault of the database.
-            Died: the process that asks is dead.
+            Died: the calling process is dead.
         """
         network = self.network
         fiber = network.scheduler.check_alive()
@@ -193,10 +193,10 @@ class Line:
         try:
             if call_fault is not None:
                 self._apply(fiber, what, call_fault, "before")
-            epoch = self._send(fiber, patience_ns, connected_epoch, payload)
+            epoch = self._send(fiber, timeout_ns, connected_epoch, payload)
             value = act()
             network.trace.note(network.scheduler.now_ns, fiber.name, self.service.name, what, subject)
-            if call_fault is not None and network.call_faults:  # else calm has come in between
+            if call_fault is not None and network.call_faults:  # else the calm phase has begun meanwhile
                 self._apply(fiber, what, call_fault, "after")
             if self.watchers:
                 self.is_dropped(what, payload)
@@ -205,7 +205,7 @@ class Line:
                 leg_ns += self._degraded_answer_ns(value)
             network.scheduler.rest(leg_ns)
             if self.blocked:
-                self._pass(patience_ns, "unanswered")
+                self._await_open(timeout_ns, "unanswered")
             if self.service.epoch != epoch:
                 raise LineCut("unanswered")
             return value
@@ -214,18 +214,18 @@ class Line:
             raise
 
     def _degraded_answer_ns(self, value: object) -> int:
-        """What the line adds to the way of an answer.
+        """The delay that the line adds to an answer.
 
         Raises:
-            LineCut: it never arrives: the connection is reset instead.
+            LineCut: the answer never arrives: the connection is reset instead.
         """
         if self.reset_after_ns is None:
             return self.added_ns(value)
         self.network.scheduler.rest(self.reset_after_ns)
         raise LineCut("unanswered")
 
-    def _send(self, fiber: Fiber, patience_ns: int, connected_epoch: int | None, payload: Sequence[Any]) -> int:
-        """Have the request arrive; the epoch of the service in which it did."""
+    def _send(self, fiber: Fiber, timeout_ns: int, connected_epoch: int | None, payload: Sequence[Any]) -> int:
+        """Deliver the request; returns the service's epoch."""
         network, service = self.network, self.service
         if not service.up or self.refused or (connected_epoch is not None and connected_epoch != service.epoch):
             network.scheduler.rest(REFUSED_NS)
@@ -236,16 +236,16 @@ class Line:
             leg_ns += self.added_ns(payload)
         network.scheduler.rest(leg_ns)
         if self.blocked:
-            self._pass(patience_ns, "unsent")
+            self._await_open(timeout_ns, "unsent")
         if service.epoch != epoch:
             raise LineCut("unsent")
         return epoch
 
     def begin(self, what: str) -> Fiber:
-        """The calling fiber sends a message without an answer; a call fault may strike it nevertheless.
+        """Begin a one-way message of the calling fiber; a call fault may strike here too.
 
         Raises:
-            LineCut: the connection broke: it never arrives.
+            LineCut: the connection broke; the message never arrives.
         """
         fiber = self.network.scheduler.check_alive()
         call_fault = self.network.count_call(fiber)
@@ -254,7 +254,7 @@ class Line:
         return fiber
 
     def sent(self, fiber: Fiber, what: str) -> None:
-        """The message that `begin` began is under way: the last moment of the call."""
+        """End the call of `begin`: its message is in transit."""
         call_fault = self._call_fault(fiber)
         if call_fault is not None and isinstance(call_fault, KillAtCall | PauseAtCall):
             self._apply(fiber, what, call_fault, "after")
@@ -265,7 +265,7 @@ class Line:
 
     def _apply(self, fiber: Fiber, what: str, call_fault: CallFault, side: Side) -> None:
         if isinstance(call_fault, UndoAtCall):
-            if side == "before" and self.service.name == "mysql" and what not in _NEVER_UNDONE:
+            if side == "before" and self.service.name == "mysql" and what not in _CANNOT_BE_UNDONE:
                 self.network.apply(fiber, self.service.name, what, call_fault)
                 raise Undone(call_fault.code)
             return
@@ -275,12 +275,12 @@ class Line:
         if isinstance(call_fault, CutAtCall):
             self.network.scheduler.rest(ns(call_fault.noticed_s))
             raise LineCut("unsent" if side == "before" else "unanswered")
-        self.network.scheduler.rest(0)  # killed: it ends here; paused: it stands still here
+        self.network.scheduler.rest(0)  # a killed fiber ends here, a paused one stops here
 
-    def _pass(self, patience_ns: int, how: How) -> None:
-        """Wait until the line is open again, or the time-out."""
+    def _await_open(self, timeout_ns: int, how: How) -> None:
+        """Wait until the line is open again; raises LineCut at the time-out."""
         scheduler = self.network.scheduler
-        until_ns = scheduler.now_ns + patience_ns
+        until_ns = scheduler.now_ns + timeout_ns
         while self.blocked:
             left_ns = until_ns - scheduler.now_ns
             if left_ns <= 0 or not scheduler.wait(self._held_up, left_ns):

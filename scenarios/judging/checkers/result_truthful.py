@@ -1,6 +1,6 @@
 """A result that a client reads with state SUCCEEDED is that of an attempt that ended ok (rule 25). The witness is the task.
 
-`attempt.ok` and `status` may carry `result`, a digest. Where a success was recorded without one, nothing is known of its result.
+`attempt.ok` and `status` may carry `result`, a digest. If a success was recorded without one, its result is unknown and not judged.
 """
 
 import json
@@ -43,5 +43,5 @@ def _returned(history: History, timeline: TaskTimeline) -> list[str] | None:
 
 
 def _text(result: object) -> str:
-    """As text: 1 and "1" are one digest, whichever way it was written down."""
+    """As text, because 1 and "1" are the same digest."""
     return result if isinstance(result, str) else json.dumps(result)

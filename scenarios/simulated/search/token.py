@@ -10,7 +10,9 @@ import msgspec
 
 from scenarios.errors import NotAToken, NotTrusted
 from scenarios.lookup import is_registered
+from scenarios.simulated.system import NETS
 from scenarios.simulated.worlds.plan import WorldPlan, call_faults_by_call, strike_of
+from scenarios.simulated.worlds.series import base_of
 
 _PLANNED = "world"
 
@@ -67,7 +69,7 @@ def check_trusted(token: Token, *, system: str | None = None, scenario: str | No
     Raises:
         NotTrusted: the token names a system or a scenario that is neither registered nor the one that the user named.
     """
-    named = [("system", token.system, system), ("scenario", token.series, scenario)]
+    named = [("system", token.system, system), ("scenario", base_of(token.series), scenario)]
     named += [("scenario", token.plan.scenario, scenario)] if token.plan else []
     for kind, address, allowed in named:
         if address != allowed and not is_registered(address):
@@ -77,7 +79,8 @@ def check_trusted(token: Token, *, system: str | None = None, scenario: str | No
 def options_of(token: Token) -> str:
     """The options that `tasklab replay` needs beside this token, with a space before each; nothing where all code is registered."""
     system = "" if is_registered(token.system) else f" --system {token.system}"
-    scenario = "" if is_registered(token.series) else f" --scenario {token.series}"
+    base = base_of(token.series)
+    scenario = "" if is_registered(base) else f" --scenario {base}"
     return system + scenario
 
 
@@ -99,7 +102,7 @@ def _planned(text: str, rest: str) -> Token:
 
 
 def _problem_of(plan: WorldPlan) -> str:
-    """What no world can be made of, or only a world without end; nothing ("") where it can."""
+    """What no world can be made of, or only a world without end; "" where it can."""
     counts = {"tasks": len(plan.tasks), "strikes": len(plan.strikes), "failpoints": len(plan.call_faults)}
     for name, count in counts.items():
         if count > PARTS_MAX:
@@ -110,6 +113,8 @@ def _problem_of(plan: WorldPlan) -> str:
     for name, size in msgspec.structs.asdict(plan.sizes).items():
         if not 0 <= size <= PROCESSES_MAX:
             return f"its plan has {name} = {size}; it is a number from 0 to {PROCESSES_MAX}"
+    if plan.without and plan.without not in NETS:
+        return f"its plan is without {plan.without[:60]!r}; there are {', '.join(NETS)}"
     if plan.read_every_s and plan.read_every_s < READ_EVERY_MIN_S:
         return f"its plan has read_every_s = {plan.read_every_s!r}; the least is {READ_EVERY_MIN_S}"
     for seconds in _durations(plan):

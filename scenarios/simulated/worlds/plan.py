@@ -91,6 +91,7 @@ class WorldPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     forgets_queues: bool = True  # whether a killed broker may forget a queue that was declared just before
     read_every_s: float = 0.0  # 0: no status is read while tasks run
     must_bite: bool = False  # whether a strike whose moment never comes makes the run unknown
+    without: str = ""  # the safety net that is off (scenarios.simulated.system.NETS)
     patience_s: float = 3.0  # how long after the last submission a fault may still wait for its moment
 
 

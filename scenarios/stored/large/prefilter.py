@@ -1,7 +1,7 @@
-"""The engine for large histories: summaries by DuckDB find the unremarkable tasks, a scan keeps the events of the others for the judges.
+"""Judging of large histories: summaries by DuckDB find the unremarkable tasks, a scan keeps the events of the others for the checkers.
 
-So there is one meaning: only the checkers find violations. Correctness condition of this engine, held by a differential test: a task
-that is counted as unremarkable is never a witness, and adds to all figures what it would have added in a full pass.
+Only the checkers find violations, so both ways have the same meaning. Correctness condition (checked by a differential test): a task
+counted as unremarkable is never a witness, and adds to all figures the same as in a full pass.
 """
 
 import mmap
@@ -23,7 +23,7 @@ from scenarios.judging.policy import Policy
 from scenarios.judging.unremarkable import Unremarkable
 from scenarios.record.events import REQUIRED_FIELDS, Event
 from scenarios.record.history import History, Malformed, Recorded
-from scenarios.stored.large.scan import UNKNOWN_END, Order, Part, Scanned, carry_out, scan
+from scenarios.stored.large.scan import UNKNOWN_END, Part, ScanJob, Scanned, scan, scan_parts
 from scenarios.stored.large.summaries import Summaries
 from scenarios.stored.reading import (
     LINE_BYTES_MAX,
@@ -38,12 +38,12 @@ from scenarios.stored.reading import (
 SEARCHED_BYTES = 16 * 2**20
 SHARED_NAMES_MAX = 10_000
 PART_BYTES_MIN = 8 * 2**20
-"""It does not pay to give less to a process of its own."""
+"""Minimum size of a part for which starting another process pays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prefiltered:
-    """A history reduced to what has to be judged, and the count of the rest."""
+    """A history reduced to the tasks that the checkers must see, and the counts of the others."""
 
     recorded: Recorded
     unremarkable: Unremarkable
@@ -52,30 +52,30 @@ class Prefiltered:
 def prefilter(
     files: Sequence[Path], policy: Policy, *, keep: Iterable[str] = (), parts_min: int = 1, is_sorted: bool = True
 ) -> Prefiltered:
-    """Reduce the history that these JSON-lines files hold.
+    """Reduce the history in these JSON-lines files.
 
-    `keep`: tasks to keep whatever they did. `parts_min`: into how many parts each file is cut at least.
+    `keep`: tasks to keep even if they are unremarkable. `parts_min`: minimum number of parts of each file.
 
     Raises:
         DAMAGED: a packed file cannot be unpacked, or is too large unpacked.
-        duckdb.Error: DuckDB cannot read them at all; reading them whole says by file and line why.
+        duckdb.Error: DuckDB cannot read them; reading them whole reports the reason by file and line.
     """
-    check_unpacked(files)  # DuckDB unpacks without a bound
+    check_unpacked(files)  # DuckDB has no limit for the unpacked size
     with tempfile.TemporaryDirectory(prefix="tasklab-prefilter-") as scratch:
         account = Path(scratch) / "final.json"
         where = _copy_final(files, account)
         others = [_without_final(file, Path(scratch)) if file == where else file for file in files]
         with closing(Summaries(others, Path(scratch))) as summaries:
             lists_done = where is not None and summaries.list_final(account, account.stat().st_size)
-            odd, unremarkable = summaries.sort(policy, keep=keep, lists_done=lists_done)
+            remarkable, unremarkable = summaries.separate(policy, keep=keep, lists_done=lists_done)
             last_end_ns, records_states = summaries.last_end_ns, summaries.records_states
     parts = [part for file in files for part in _parts(file, parts_min)]
-    scanned = _scan_all(parts, odd, exact_trail=False, is_sorted=is_sorted)
+    scanned = _scan_all(parts, remarkable, exact_trail=False, is_sorted=is_sorted)
     if is_sorted and (
         any(one.trail_went_back for one in scanned) or _goes_back(parts, scanned, "trail_first_ns", "trail_latest_ns")
     ):
         parts = [_whole(file) for file in files]
-        scanned = _scan_all(parts, odd, exact_trail=True, is_sorted=True)
+        scanned = _scan_all(parts, remarkable, exact_trail=True, is_sorted=True)
     recorded = _recorded(files, parts, scanned, is_sorted=is_sorted)
     last_ns = max((max(one.latest_ns.values(), default=0) for one in scanned), default=0)
     last_ns = max(last_ns, max((max(one.trail_latest_ns.values(), default=0) for one in scanned), default=0))
@@ -84,7 +84,7 @@ def prefilter(
 
 
 def _copy_final(files: Sequence[Path], into: Path) -> Path | None:
-    """Copy the line of a `final` event; the file it is in, None where there is none. (A second one is malformed, and found later.)"""
+    """Copy the first `final` event into a file; its source file, or None. (A second one is malformed, and found later.)"""
     for search in (_final_at_the_end, _final_anywhere):
         for file in files:
             line = search(file)
@@ -95,7 +95,7 @@ def _copy_final(files: Sequence[Path], into: Path) -> Path | None:
 
 
 def _without_final(file: Path, scratch: Path) -> Path:
-    """A copy without the account: it may be so long that DuckDB would need gigabytes to be ready for more lines like it."""
+    """A copy without the account, whose length would make DuckDB allocate gigabytes for further lines of that length."""
     copy = scratch / "without-final.jsonl"
     with open_history(file) as stream, copy.open("wb") as copied:
         for block in _blocks(stream):
@@ -110,7 +110,7 @@ def _blocks(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _final_at_the_end(file: Path) -> bytes:
-    """The last line, if it is one: that is where it mostly is. Empty of a packed file, whose end cannot be read by itself."""
+    """The last line, if it is a `final` event, as in most files. Empty for a packed file, which can only be read from its begin."""
     size = file.stat().st_size
     if size == 0 or is_packed(file):
         return b""
@@ -131,7 +131,7 @@ def _final_anywhere(file: Path) -> bytes:
 
 
 def _is_final(line: bytes) -> bool:
-    """Whether a line is the account: told by its name only, for all of it is checked when it is read."""
+    """Whether a line is the account, by the event name only; the scan checks the rest."""
     try:
         return b'"final"' in line and _decode_name(line).event == "final"
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -146,7 +146,7 @@ _decode_name = msgspec.json.Decoder(_Named).decode
 
 
 def _parts(file: Path, parts_min: int) -> Iterator[Part]:
-    """The file cut at ends of lines, for as many processes as there are cores."""
+    """Split the file at ends of lines, into parts for all cores."""
     size = file.stat().st_size
     if is_packed(file) or size == 0:
         yield _whole(file)
@@ -168,27 +168,29 @@ def _whole(file: Path) -> Part:
     return Part(str(file), 0, UNKNOWN_END if is_packed(file) else file.stat().st_size, is_last=True)
 
 
-def _scan_all(parts: Sequence[Part], odd: frozenset[str], *, exact_trail: bool, is_sorted: bool) -> list[Scanned]:
-    """Every part scanned, in their order; by several processes where it pays to start them."""
+def _scan_all(
+    parts: Sequence[Part], remarkable: frozenset[str], *, exact_trail: bool, is_sorted: bool
+) -> list[Scanned]:
+    """Scan all parts, in several processes if the size is worth it; results in the order of the parts."""
     count = min(len(parts), os.cpu_count() or 1)
     if sum(part.end - part.begin for part in parts) < 2 * PART_BYTES_MIN:
         count = 1
-    orders = [Order(list(parts[number::count]), odd, exact_trail, is_sorted) for number in range(count)]
-    answers = [carry_out(orders[0])] if count == 1 else _by_processes(orders)
+    jobs = [ScanJob(list(parts[number::count]), remarkable, exact_trail, is_sorted) for number in range(count)]
+    answers = [scan_parts(jobs[0])] if count == 1 else _by_processes(jobs)
     return [answers[number % count][number // count] for number in range(len(parts))]
 
 
-def _by_processes(orders: Sequence[Order]) -> list[list[Scanned]]:
-    # Programs of their own, and not multiprocessing: that would run the caller's main module again in each of them.
+def _by_processes(jobs: Sequence[ScanJob]) -> list[list[Scanned]]:
+    # Not multiprocessing: it would run the caller's main module again in each process.
     argv = [sys.executable, "-P", "-m", scan.__module__]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with ExitStack() as stack:
         processes = [
-            stack.enter_context(subprocess.Popen(argv, stdin=PIPE, stdout=PIPE, env=environment)) for _ in orders
+            stack.enter_context(subprocess.Popen(argv, stdin=PIPE, stdout=PIPE, env=environment)) for _ in jobs
         ]
-        for process, order in zip(processes, orders, strict=True):
+        for process, job in zip(processes, jobs, strict=True):
             assert process.stdin is not None
-            process.stdin.write(msgspec.msgpack.encode(order))
+            process.stdin.write(msgspec.msgpack.encode(job))
             process.stdin.close()
         return [_answer(process) for process in processes]
 
@@ -202,10 +204,12 @@ def _answer(process: subprocess.Popen[bytes]) -> list[Scanned]:
 
 
 class ScanFailed(Exception):
-    """A process that scanned a part of the history died: most likely the machine ran out of memory."""
+    """A process that scanned a part of the history died, most likely because the machine ran out of memory."""
 
     def __init__(self, returncode: int) -> None:
-        super().__init__(f"a process that read a part of the history ended with {returncode}; is there enough memory?")
+        super().__init__(
+            f"a process that read a part of the history ended with exit code {returncode}; is there enough memory?"
+        )
 
 
 def _recorded(files: Sequence[Path], parts: Sequence[Part], scanned: Sequence[Scanned], *, is_sorted: bool) -> Recorded:
@@ -224,22 +228,22 @@ def _recorded(files: Sequence[Path], parts: Sequence[Part], scanned: Sequence[Sc
         malformed.append(Malformed(", ".join(file.name for file in files), 0, NO_EVENT))
     events = _kept_events(scanned)
     names = tuple(file.name for file in files)
-    words: dict[str, frozenset[str]] = {}
+    foreign: dict[str, frozenset[str]] = {}
     for part, one in zip(parts, scanned, strict=True):
-        if one.foreign_words:
+        if one.foreign_events:
             name = Path(part.file).name
-            words[name] = words.get(name, frozenset()) | frozenset(one.foreign_words)
-    return Recorded(History(events), tuple(malformed), sum(one.torn for one in scanned), names, words)
+            foreign[name] = foreign.get(name, frozenset()) | frozenset(one.foreign_events)
+    return Recorded(History(events), tuple(malformed), sum(one.torn for one in scanned), names, foreign)
 
 
 def _kept_events(scanned: Sequence[Scanned]) -> list[Event]:
-    """The events that were kept; each actor's name and each event's is in memory once, which is a quarter of it all."""
+    """The kept events; actor and event names are shared strings, which saves a quarter of the memory."""
     actors = {actor for one in scanned for actor in (*one.first_ns, *one.trail_first_ns)}
     kept: type[msgspec.Struct] = Event
     if 0 < len(actors) <= SHARED_NAMES_MAX:
         names = [("actor", Literal[tuple(sorted(actors))]), ("event", Literal[tuple(REQUIRED_FIELDS)])]
         kept = msgspec.defstruct("Kept", names, bases=(Event,), frozen=True, kw_only=True, gc=False)
-    decode = msgspec.msgpack.Decoder(list[kept]).decode  # type: ignore[valid-type]  # made above
+    decode = msgspec.msgpack.Decoder(list[kept]).decode  # type: ignore[valid-type]  # made at run time
     events: list[Event] = []
     for one in scanned:
         events.extend(decode(one.kept))
@@ -248,7 +252,7 @@ def _kept_events(scanned: Sequence[Scanned]) -> list[Event]:
 
 
 def _goes_back(parts: Sequence[Part], scanned: Sequence[Scanned], first: str, latest: str) -> list[Malformed]:
-    """Where an actor's time goes back from one part of a file to a later one."""
+    """The places where an actor's time goes back from one part of a file to a later part."""
     found = []
     latest_ns: dict[tuple[str, str], int] = {}
     for part, one in zip(parts, scanned, strict=True):

@@ -1,7 +1,7 @@
-"""One strict pass over a part of a history file: every line checked, and the events kept that a judge has to see.
+"""One strict pass over a part of a history file: checks every line, and keeps the events that the checkers must see.
 
-The types and the rules are those for small histories (scenarios/stored/reading.py): both call the same lines malformed. One exception:
-a name that occurs twice in a line is found only in a block that is read line by line, since the check would take a fifth of the time.
+Types and rules are those for small histories (scenarios/stored/reading.py): the same lines are malformed. One exception: a name that
+occurs twice in a line is found only in a block that is read line by line, because the check would take a fifth of the time.
 """
 
 import sys
@@ -27,27 +27,27 @@ from scenarios.record.timeline import FOREVER_NS
 from scenarios.stored.reading import DAMAGED, LINE_BYTES_MAX, MALFORMED_MAX, TRAIL, damaged, open_history, went_back
 
 BLOCK_BYTES = 2**16
-"""So little that its events stay in the cache of the processor: twice as fast as a megabyte."""
+"""Small enough that its events stay in the processor's cache: twice as fast as a megabyte."""
 UNKNOWN_END = 2**62
-"""The end of a part whose length only reading can tell."""
+"""The end of a part of unknown length (a packed file)."""
 
-_OF_A_TASK = frozenset(
+_TASK_EVENTS = frozenset(
     {
         *("submit.invoke", "submit.ok", "submit.fail", "submit.info", "attempt.start", "attempt.ok"),
         *("effect", "effect.rejected", "ack.invoke", "ack.ok", "ack.info", "cancel.ok"),
     }
 )
-"""Events that cannot do without a task, and can without all else."""
+"""Events whose only required field is `task`."""
 
-_OF_A_RESOURCE = frozenset({"lease.acquired", "lease.renewed", "lease.released", "write", "write.rejected"})
+_RESOURCE_EVENTS = frozenset({"lease.acquired", "lease.renewed", "lease.released", "write", "write.rejected"})
 
-_OF_NOBODY = frozenset(
+_GLOBAL_EVENTS = frozenset(
     {
         *("crash", "restart", "fault.begin", "fault.bit", "fault.end", "fault.healed", "pause.ok", "resume.ok"),
         *("allowed", "denied", "secret.sought", "secret.found"),
     }
 )
-"""Events that every judgement needs."""
+"""Events that belong to no task or resource; always kept."""
 
 _COMMON_FIELDS = (
     *("t_ns", "actor", "event", "task", "attempt", "step", "fence", "key", "user", "id", "error", "from_", "to"),
@@ -56,9 +56,9 @@ _COMMON_FIELDS = (
 
 
 def _common_event() -> type[Any]:
-    """An event that has none but the most common fields: it decodes a third faster than one that may have any.
+    """An event type with only the most common fields, which decodes a third faster than `Event`.
 
-    It allows less: no other field, no other name, no time out of bounds. What does not pass is decoded as any event.
+    It is stricter: no other field, no unknown name, no time out of bounds. Lines that fail are decoded as `Event`.
     """
     narrower = {
         "t_ns": Annotated[int, msgspec.Meta(ge=-INSTANT_MAX_NS, le=INSTANT_MAX_NS)],
@@ -84,7 +84,7 @@ _decode_any = msgspec.json.Decoder(Event).decode_lines
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some whole lines of a file: bytes from `begin` to `end`. A packed file is one part, of its plain bytes."""
+    """Whole lines of a file: bytes from `begin` to `end`. A packed file is one part; positions count its plain bytes."""
 
     file: str
     begin: int
@@ -94,10 +94,10 @@ class Part:
 
 @dataclass(slots=True)
 class Scanned:
-    """What a part held. `malformed`: line of the part (from 1), and why.
+    """The result for one part. `malformed`: line in the part (from 1), and why.
 
-    `first_ns` and `latest_ns`: by actor, for its clock must not go back from one part to the next; `trail_…`: the same of its
-    audit rows. `trail_went_back`: these were out of order; whether those of any one task were, only an exact pass can say.
+    `first_ns` and `latest_ns`: by actor, to check order between parts; `trail_…`: the same for its audit rows.
+    `trail_went_back`: audit rows were out of order; only an exact pass shows whether rows of one task were.
     """
 
     kept: bytes = b""
@@ -111,25 +111,25 @@ class Scanned:
     trail_first_ns: dict[str, int] = field(default_factory=dict)
     trail_latest_ns: dict[str, int] = field(default_factory=dict)
     trail_went_back: bool = False
-    foreign_words: list[str] = field(default_factory=list)
+    foreign_events: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What one process is to scan."""
+class ScanJob:
+    """The parts that one process scans, and how."""
 
     parts: list[Part]
-    odd: frozenset[str]
+    remarkable: frozenset[str]
     exact_trail: bool
     is_sorted: bool = True
 
 
-def scan(part: Part, odd: frozenset[str], *, exact_trail: bool, is_sorted: bool = True) -> Scanned:
-    """Check every line of the part and keep the events of the subjects in `odd`, and those that belong to no task.
+def scan(part: Part, remarkable: frozenset[str], *, exact_trail: bool, is_sorted: bool = True) -> Scanned:
+    """Check every line of the part; keep the events of the tasks and resources in `remarkable`, and those that belong to none.
 
-    `exact_trail`: hold the rows of each task of an audit trail against their order, instead of all of them.
+    `exact_trail`: check the order of audit rows for each task separately, not for all rows of an actor.
     """
-    scanner = _Scanner(odd, exact_trail, is_sorted=is_sorted, is_of_process=is_of_process(Path(part.file).name))
+    scanner = _Scanner(remarkable, exact_trail, is_sorted=is_sorted, is_of_process=is_of_process(Path(part.file).name))
     try:
         with open_history(Path(part.file)) as stream:
             for block, is_last in _blocks(stream, part):
@@ -140,15 +140,15 @@ def scan(part: Part, odd: frozenset[str], *, exact_trail: bool, is_sorted: bool 
 
 
 class _Latest(dict[str, int]):
-    """When each actor was last seen; of one not seen yet, `FOREVER_NS`, so that its first event is looked at in full."""
+    """Time of each actor's latest event; `FOREVER_NS` before its first one, which therefore takes the slow path."""
 
     def __missing__(self, actor: str) -> int:
         return FOREVER_NS
 
 
 class _Scanner:
-    def __init__(self, odd: frozenset[str], exact_trail: bool, *, is_sorted: bool, is_of_process: bool) -> None:
-        self._odd = odd
+    def __init__(self, remarkable: frozenset[str], exact_trail: bool, *, is_sorted: bool, is_of_process: bool) -> None:
+        self._remarkable = remarkable
         self._exact_trail = exact_trail
         self._is_sorted = is_sorted
         self._is_of_process = is_of_process
@@ -157,7 +157,7 @@ class _Scanner:
         self._trail_ns: dict[tuple[str, str | None], int] = {}
 
     def result(self) -> Scanned:
-        """Everything found so far."""
+        """All results so far."""
         self._scanned.kept = msgspec.msgpack.encode(self._kept)
         return self._scanned
 
@@ -166,17 +166,17 @@ class _Scanner:
         self._scanned.malformed.append((self._scanned.lines + 1, why))
 
     def take(self, block: bytes, *, is_last: bool) -> None:
-        """Check and scan whole lines; `is_last`: nothing comes after them in the file, so the last one may be torn."""
+        """Check and scan whole lines; `is_last`: they are the last of the file, so the last line may be torn."""
         if len(self._scanned.malformed) >= MALFORMED_MAX:
             self._scanned.lines += block.count(b"\n")
             return
         lines = block.count(b"\n")
         events = _events(block)
         if self._is_of_process:
-            self._scanned.foreign_words += sorted({event.event for event in events} & UNKNOWN_TO_PROCESSES)
+            self._scanned.foreign_events += sorted({event.event for event in events} & UNKNOWN_TO_PROCESSES)
         if len(events) == lines:
             self._take_events(events)
-        else:  # a line that is no event, an empty one, or a last one without its end: look at each
+        else:  # a malformed or empty line, or a last line without a newline
             self._take_lines(block, is_last=is_last)
         self._scanned.lines += lines
 
@@ -194,23 +194,23 @@ class _Scanner:
                     self._scanned.malformed.append((self._scanned.lines + number, str(error)))
                 continue
             if self._is_of_process and event.event in UNKNOWN_TO_PROCESSES:
-                self._scanned.foreign_words.append(event.event)
+                self._scanned.foreign_events.append(event.event)
             self._take_events([event], number)
 
     def _take_events(self, events: list[Event], number: int = 1) -> None:
-        """`number`: the line of the first one, counted within the block."""
-        odd, keep = self._odd, self._kept.append
+        """`number`: the line of the first event within the block, from 1."""
+        remarkable, keep = self._remarkable, self._kept.append
         latest_ns, trail_latest_ns = self._scanned.latest_ns, self._scanned.trail_latest_ns
         for line, event in enumerate(events, start=self._scanned.lines + number):
             task, actor, t_ns, name = event.task, event.actor, event.t_ns, event.event
-            # The fast way, for nearly every line; what it does not take is looked at in full.
-            if name in _OF_A_TASK and task is not None and t_ns >= latest_ns[actor]:
+            # Fast path for nearly every line; all other lines take the slow path.
+            if name in _TASK_EVENTS and task is not None and t_ns >= latest_ns[actor]:
                 latest_ns[actor] = t_ns
-                if task in odd:
+                if task in remarkable:
                     keep(event)
             elif name == "state" and task is not None and event.to and t_ns >= trail_latest_ns[actor]:
                 trail_latest_ns[actor] = t_ns
-                if task in odd:
+                if task in remarkable:
                     keep(event)
             else:
                 self._take_event(event, line)
@@ -228,15 +228,16 @@ class _Scanner:
             self._take_time(event, line)
         if event.event == "final":
             self._scanned.finals.append(line)
-            lists = {name: self._odd_ones(getattr(event, name)) for name in FINAL_LISTS}
+            lists = {name: self._remarkable_ones(getattr(event, name)) for name in FINAL_LISTS}
             self._kept.append(msgspec.structs.replace(event, **lists))
         elif (
-            event.event in _OF_NOBODY or (event.resource if event.event in _OF_A_RESOURCE else event.task) in self._odd
+            event.event in _GLOBAL_EVENTS
+            or (event.resource if event.event in _RESOURCE_EVENTS else event.task) in self._remarkable
         ):
             self._kept.append(event)
 
-    def _odd_ones(self, tasks: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if tasks is None else tuple(filter(self._odd.__contains__, tasks))
+    def _remarkable_ones(self, tasks: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if tasks is None else tuple(filter(self._remarkable.__contains__, tasks))
 
     def _take_time(self, event: Event, line: int) -> None:
         before_ns = self._scanned.latest_ns.get(event.actor)
@@ -265,7 +266,7 @@ class _Scanner:
 
 
 def _events(block: bytes) -> list[Event]:
-    """The events of whole lines, if every line that is not empty is one; else none."""
+    """The events of these lines, or an empty list if a line is malformed. Empty lines are skipped."""
     for decode in (_decode_common, _decode_any):
         try:
             events: list[Event] = decode(block)
@@ -276,7 +277,7 @@ def _events(block: bytes) -> list[Event]:
 
 
 def _blocks(stream: BinaryIO, part: Part) -> Iterator[tuple[bytes, bool]]:
-    """Whole lines, about BLOCK_BYTES at a time; whether they are the last of the file."""
+    """Yield whole lines, about BLOCK_BYTES at a time, and whether they are the last of the file."""
     stream.seek(part.begin)
     left = part.end - part.begin
     block = _lines_of(stream, left)
@@ -294,15 +295,15 @@ def _lines_of(stream: BinaryIO, left: int) -> bytes:
     return block
 
 
-def carry_out(order: Order) -> list[Scanned]:
-    """Each part of the order, scanned."""
-    return [scan(part, order.odd, exact_trail=order.exact_trail, is_sorted=order.is_sorted) for part in order.parts]
+def scan_parts(job: ScanJob) -> list[Scanned]:
+    """The results for all parts of a job, in order."""
+    return [scan(part, job.remarkable, exact_trail=job.exact_trail, is_sorted=job.is_sorted) for part in job.parts]
 
 
 def _main() -> None:
-    """One process of several: the order comes on standard input, what was found goes to standard output."""
-    order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Order)
-    sys.stdout.buffer.write(msgspec.msgpack.encode(carry_out(order)))
+    """Read a job from standard input, write its results to standard output."""
+    job = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=ScanJob)
+    sys.stdout.buffer.write(msgspec.msgpack.encode(scan_parts(job)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """One summary for each task of a large history, by DuckDB: which tasks are unremarkable, and their counts."""
 
-# ruff: noqa: S608 -- statements are put together from this module's own constants; names from outside are parameters
+# ruff: noqa: S608 -- statements consist of this module's constants; values from outside are parameters
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -16,11 +16,11 @@ from scenarios.stored.reading import is_packed
 
 MEMORY_BYTES = 1200 * 10**6
 ACCOUNT_MEMORY = 8
-"""By how much more memory than its length reading the account takes."""
+"""Memory for reading the account, as a multiple of its length."""
 OBJECT_BYTES = 16 * 2**20
-"""For how long a line DuckDB is ready; only the account is ever longer, and is read by itself."""
+"""Maximum length of a line for DuckDB; only the account can be longer, and it is read separately."""
 EVENTS_OF_UNREMARKABLE_MAX = 60
-"""More events than this of one subject are looked at; fewer cannot overflow a counter of six bits."""
+"""A subject with more events is remarkable; up to this number no six-bit counter overflows."""
 
 _COLUMNS = {
     **dict.fromkeys(("t_ns", "attempt", "fence"), "BIGINT"),
@@ -44,24 +44,24 @@ _COUNTED = (
     "lease.acquired",
     "lease.released",
 )
-"""What an unremarkable task may have, each in its own six bits of one sum."""
+"""Events that an unremarkable task may have, each counted in its own six bits of one sum."""
 
-_PASSED_OVER = (
+_IGNORED = (
     *("ack.invoke", "ack.ok", "ack.info"),
     *("cancel.invoke", "cancel.fail", "cancel.info"),
 )
-"""Events that no judge needs of a task that ran once and succeeded."""
+"""Events that no checker needs from a task that ran once and succeeded."""
 
-_ODD_BIT = 60
-"""Above all counters: the sum is at least 2**60 where the subject has any other event."""
+_OTHER_BIT = 60
+"""Above all counters: the sum is at least 2**60 if the subject has any other event."""
 
 
 _MARK = "\x01"
-"""Before the names of what has a row in `summaries` without being a task."""
+"""Prefix of event names that have a row of their own in `summaries`."""
 
 
 class Summaries:
-    """What each task of the files did, in one row a task; DuckDB holds it, and spills to `directory` what does not fit."""
+    """One row for each task of the files, held by DuckDB, which spills to `directory` if memory does not suffice."""
 
     def __init__(self, files: Sequence[Path], directory: Path) -> None:
         self._connection = duckdb.connect(
@@ -84,7 +84,7 @@ class Summaries:
         self._connection.close()
 
     def list_final(self, file: Path, content_bytes: int) -> bool:
-        """Read the lists of the one `final` event, which `file` holds alone; whether the system could list what is done."""
+        """Read the lists of the `final` event in `file`; whether the list of done tasks is not null."""
         self._connection.execute(f"SET memory_limit = '{MEMORY_BYTES + ACCOUNT_MEMORY * content_bytes}B'")
         lists = "{" + ", ".join(f"'{name}': 'VARCHAR[]'" for name in FINAL_LISTS) + "}"
         self._connection.execute(
@@ -94,9 +94,9 @@ class Summaries:
         )
         for name in FINAL_LISTS:
             self._connection.execute(f"INSERT INTO listed_{name} SELECT unnest({name}) FROM final")
-        can_list_done = self._one("SELECT count(done) FROM final")
+        has_done = self._one("SELECT count(done) FROM final")
         self._connection.execute("DROP TABLE final")
-        return bool(can_list_done)
+        return bool(has_done)
 
     @property
     def last_end_ns(self) -> int | None:
@@ -105,17 +105,17 @@ class Summaries:
 
     @property
     def records_states(self) -> bool:
-        """Whether there is any row of an audit trail."""
+        """Whether the history has rows of an audit trail."""
         return bool(self._one("SELECT count(*) FROM summaries WHERE has_states"))
 
-    def sort(self, policy: Policy, *, keep: Iterable[str], lists_done: bool) -> tuple[frozenset[str], Unremarkable]:
-        """The subjects that must be looked at, and the count of the others."""
+    def separate(self, policy: Policy, *, keep: Iterable[str], lists_done: bool) -> tuple[frozenset[str], Unremarkable]:
+        """The remarkable subjects (tasks and resources), and the counts of the others."""
         self._set_aside(
             "names_priority OR (SELECT bool_or(names_priority) FROM summaries)"
-        )  # any may have overtaken any
+        )  # with priorities, any task may have overtaken any other
         if self.records_states:
             self._set_aside("NOT has_states")
-        for condition in _asked_of_all(policy):
+        for condition in _limited(policy):
             self._set_aside(condition)
         for subject in keep:
             self._set_aside("subject = ?", subject)
@@ -129,21 +129,21 @@ class Summaries:
         if lists_done:
             self._set_aside("subject NOT IN (SELECT task FROM listed_done)")
         late_ns = ns_of(REPORT_S if policy.budget_s is None else policy.budget_s)
-        self._set_aside("read_ns > end_ns + ?", late_ns)  # what a client read so late has to be looked at
+        self._set_aside("read_ns > end_ns + ?", late_ns)  # a status read so late
         self._set_aside("key IN (SELECT key FROM summaries WHERE key IS NOT NULL GROUP BY key HAVING count(*) > 1)")
-        return self._odd(), self._unremarkable(policy, lists_done=lists_done)
+        return self._remarkable(), self._unremarkable(policy, lists_done=lists_done)
 
     def _set_aside(self, condition: str, *parameters: object) -> None:
-        """Mark tasks that meet the condition as not unremarkable."""
+        """Mark subjects that meet the condition as remarkable."""
         self._connection.execute(f"UPDATE summaries SET plain = false WHERE plain AND ({condition})", parameters)
 
     def _paused(self) -> tuple[int, int]:
-        """From the first pause to the last resumption: a start within may be one too many."""
+        """From the first pause to the last resumption: a start in between may be a violation."""
         earliest_ns, latest_ns = self._spans["pause.ok"]
         resumed_ns = self._spans.get("resume.ok", (0, latest_ns))[1]
         return earliest_ns, resumed_ns if resumed_ns > latest_ns else FOREVER_NS
 
-    def _odd(self) -> frozenset[str]:
+    def _remarkable(self) -> frozenset[str]:
         listed = " UNION ALL ".join(f"SELECT task FROM listed_{name}" for name in FINAL_LISTS)
         rows = self._connection.execute(
             "SELECT subject FROM summaries WHERE NOT plain UNION"
@@ -169,8 +169,8 @@ class Summaries:
         return value
 
 
-def _asked_of_all(policy: Policy) -> Iterator[str]:
-    """Which tasks a limit on all of them, on users, or on waiting makes remarkable."""
+def _limited(policy: Policy) -> Iterator[str]:
+    """SQL conditions for tasks that a limit on all tasks, on users or on waiting makes remarkable."""
     if isinstance(policy.wait_s, int | float):
         yield f"start_ns > acknowledged_ns + {ns_of(policy.wait_s)}"
     limits: list[str] = [] if policy.concurrency is None else [policy.concurrency.by]
@@ -180,7 +180,7 @@ def _asked_of_all(policy: Policy) -> Iterator[str]:
 
 
 def _source(files: Sequence[Path]) -> str:
-    """SQL for the rows of all files; whether one is packed is told by its content, not by its name."""
+    """SQL for the rows of all files; the content decides whether a file is packed, not the name."""
     packed = [file for file in files if is_packed(file)]
     plain = [file for file in files if file not in packed]
     reads = [
@@ -192,7 +192,7 @@ def _source(files: Sequence[Path]) -> str:
 def _read(files: Sequence[Path], compression: str) -> str:
     names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _COLUMNS.items())
-    # Lines that are no events become rows of NULLs here; the scan that follows (scan.py) names them.
+    # Malformed lines become rows of NULLs here; the scan that follows (scan.py) reports them.
     return (
         f"read_json([{names}], format = 'newline_delimited', ignore_errors = true, columns = {{{columns}}},"
         f" compression = '{compression}', maximum_object_size = {OBJECT_BYTES})"
@@ -200,7 +200,7 @@ def _read(files: Sequence[Path], compression: str) -> str:
 
 
 def _value_of(place: int) -> str:
-    """SQL for how many events of this place in _COUNTED a subject has."""
+    """SQL for a subject's count of the event at this place in _COUNTED."""
     return f"((code >> {6 * place}) & 63)"
 
 
@@ -208,13 +208,13 @@ def _value_of(place: int) -> str:
     _value_of(place) for place in range(len(_COUNTED))
 )
 _ONE = {event: 1 << (6 * place) for place, event in enumerate(_COUNTED)}
-_ODD = 1 << _ODD_BIT
+_OTHER = 1 << _OTHER_BIT
 _CODES = " ".join(f"WHEN '{event}' THEN {one}" for event, one in _ONE.items())
 _MARKED_EVENTS = ", ".join(f"'{event}'" for event in ("pause.ok", "resume.ok", "fault.healed"))
 _MARKED = 0
-"""The code of events that have a row of their own in `summaries`: from the first of them to the last."""
+"""The code of events that have a row of their own in `summaries`, with their first and last time."""
 _MARKS = " ".join(f"WHEN {event} THEN {_MARKED}" for event in _MARKED_EVENTS.split(", "))
-_PASSED = ", ".join(f"'{event}'" for event in _PASSED_OVER)
+_IGNORED_NAMES = ", ".join(f"'{event}'" for event in _IGNORED)
 
 _GROUPING = f"""
 CREATE TABLE summaries AS
@@ -227,15 +227,15 @@ WITH named AS (
         END AS subject,
         CASE
             WHEN order_key IS NOT NULL OR scope IS NOT NULL OR due_s IS NOT NULL OR priority IS NOT NULL
-                OR state IN ('FAILED', 'DEAD', 'CANCELLED', 'EXPIRED') THEN {_ODD}
-            ELSE CASE event {_CODES} {_MARKS} ELSE {_ODD} END
+                OR state IN ('FAILED', 'DEAD', 'CANCELLED', 'EXPIRED') THEN {_OTHER}
+            ELSE CASE event {_CODES} {_MARKS} ELSE {_OTHER} END
         END AS code,
         coalesce(t_ns, CAST(round(t_s * {NS_PER_S}) AS BIGINT)) AS t_ns,
         event = 'attempt.fail' AS is_failure,
         "from", "to", state, fence, step, deadline_s, priority, result,
         CASE WHEN key IS NOT NULL THEN hash(key, coalesce("user", '')) END AS key
     FROM {{source}}
-    WHERE event NOT IN ({_PASSED})
+    WHERE event NOT IN ({_IGNORED_NAMES})
 ), grouped AS (
     SELECT
         subject,
@@ -273,7 +273,7 @@ WITH named AS (
 SELECT
     subject,
     coalesce(
-        events <= {EVENTS_OF_UNREMARKABLE_MAX} AND code < {_ODD}
+        events <= {EVENTS_OF_UNREMARKABLE_MAX} AND code < {_OTHER}
         AND {_INVOKED} = 1 AND {_ACKNOWLEDGED} = 1 AND {_STARTED} = 1 AND {_SUCCEEDED} = 1
         AND ({_EFFECTS} = 1 OR ({_EFFECTS} = 2 AND step_min <> step_max))
         AND {_REPORTS} <= 1 AND {_ACQUIRED} <= 1 AND {_RELEASED} <= {_ACQUIRED}
@@ -296,7 +296,7 @@ SELECT
     fenced
 FROM grouped
 """
-"""Named events become one row a subject; the first condition that an unremarkable task fails makes it one to be looked at.
+"""Groups events into one row a subject; a subject is plain if it meets every condition.
 
 Actors are ignored: a lease that was acquired only once had only one holder.
 """

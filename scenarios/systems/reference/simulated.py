@@ -1,7 +1,7 @@
 """The reference's own code on simulated ports: its loops in fibers, its API without the HTTP around it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, cast
 
@@ -35,7 +35,9 @@ from scenarios.systems.reference.terms import (
     CAPABILITIES,
     CLAIMS,
     LAB,
+    NEVER_S,
     RESERVATIONS,
+    REST_ON,
     has_safety_net,
     pace_of,
     policy_of,
@@ -96,6 +98,7 @@ class ReferenceSimulation:
 
     settings: Settings = SIMULATED
     patch: Patch = unpatched
+    net_off: str = ""
     words: ReferenceWords = field(default_factory=ReferenceWords)
 
     @property
@@ -109,13 +112,18 @@ class ReferenceSimulation:
         settings = self.settings
         has_net = has_safety_net(settings)
         return Terms(
-            CLAIMS,
+            CLAIMS - REST_ON.get(self.net_off, frozenset()),
             policy_of(settings),
             pace_of(settings),
             RESERVATIONS,
             stands_forgotten_queues=has_net,
             capabilities=CAPABILITIES,
         )
+
+    def without(self, net: str) -> "ReferenceSimulation":
+        """The same with one safety net off; the sweep of undelivered tasks is the reference's own."""
+        settings = replace_settings(self.settings, undelivered_after_s=NEVER_S) if net == "sweep" else self.settings
+        return replace(self, settings=settings, net_off=net)
 
     def tables(self) -> Tables:
         """The reference's schema."""

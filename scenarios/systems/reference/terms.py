@@ -55,9 +55,11 @@ CLAIMS = frozenset(
         Guarantee.CANCEL_HONOURED,
         Guarantee.DEADLINE_HONOURED,
         Guarantee.RECOVERS_IN_TIME,
+        Guarantee.RETRY_SCHEDULE,
+        Guarantee.OUTCOME_REPORTED,
     }
 )
-"""Not claimed: retry_schedule (an outage of the broker delays retries beyond any stated tolerance), and features that do not exist yet."""
+"""Not claimed: features that do not exist yet, and nothing_leaked where nothing is searched for."""
 
 CAPABILITIES = frozenset({"submit", "status", "cancel", "deadline", "redrive"})
 
@@ -65,24 +67,48 @@ RESERVATIONS: Mapping[str, frozenset[Guarantee]] = {"redis_failed_over": frozens
 """After a failover Redis may have lost a lock, which then has two holders (reference_impl.fast.lock); the fence protects the data."""
 
 
+REST_ON: Mapping[str, frozenset[Guarantee]] = {
+    "fence": frozenset({Guarantee.FENCED_WRITES}),
+    "lock": frozenset({Guarantee.SINGLE_HOLDER}),
+}
+"""The promises that rest on one safety net alone, by net; every other promise is kept without it, too."""
+
+NEVER_S = 3600.0
+"""Longer than any run: undelivered tasks are never enqueued again."""
+
+
+RETRY_WAIT_S = 6.0
+"""How long a retry that is due may wait for the relay, the broker and a free worker. Never shorter than its delay: that is exact."""
+TOLERANCE_S = 0.1
+"""By how much clocks of one machine may differ."""
+
+
 def policy_of(settings: Settings) -> Policy:
     """The limits that follow from the settings."""
-    retry = settings.retry_policy
     return Policy(
-        attempts_max=retry.attempts_max,
-        delays_s=tuple(retry.bounds_s(attempt) for attempt in range(1, retry.attempts_max)),
-        tolerance_s=1.0,
+        attempts_max=settings.retry_policy.attempts_max,
+        delays_s=_delays_s(settings),
+        tolerance_s=TOLERANCE_S,
         budget_s=BUDGET_S,
     )
+
+
+def _delays_s(settings: Settings) -> tuple[tuple[float, float], ...]:
+    retry = settings.retry_policy
+    bounds_s = (retry.bounds_s(attempt) for attempt in range(1, retry.attempts_max))
+    return tuple((least_s, most_s + RETRY_WAIT_S) for least_s, most_s in bounds_s)
 
 
 def pace_of(settings: Settings) -> Pace:
     """The pace that follows from the settings.
 
     Longest pause: a lease expires, then its message is not delivered and the task is enqueued again; a few sweeps later nothing is pending.
+    Or a retry is due and waits as long as it may: a task that is pending at the end then waits for no retry any more.
     """
     undelivered_s = settings.undelivered_after_s if has_safety_net(settings) else 0.0
-    return Pace(quiet_s=settings.lease_s + undelivered_s + 2.0, lease_s=settings.lease_s, lock_s=settings.lock_ttl_s)
+    longest_retry_s = max((most_s for _, most_s in _delays_s(settings)), default=0.0) + TOLERANCE_S
+    quiet_s = max(settings.lease_s + undelivered_s, longest_retry_s) + 2.0
+    return Pace(quiet_s=quiet_s, lease_s=settings.lease_s, lock_s=settings.lock_ttl_s)
 
 
 def has_safety_net(settings: Settings) -> bool:

@@ -50,7 +50,7 @@ def test_a_stream_of_a_client_comes_out_as_it_went_in(said: list[bytes], cuts: l
 
     assert b"".join(one.raw for one in frames) == stream
     assert splitter.take_unfinished() == b""
-    assert not splitter.is_blind
+    assert not splitter.is_opaque
 
 
 @given(st.binary(), st.lists(st.integers(min_value=0), max_size=10), st.booleans())
@@ -107,7 +107,7 @@ def test_what_is_not_amqp_is_handed_back_unread() -> None:
     splitter = Splitter(preamble=True)
 
     assert splitter.feed(b"\x16\x03\x01") == []  # TLS
-    assert splitter.is_blind
+    assert splitter.is_opaque
     assert splitter.take_unfinished() == b"\x16\x03\x01"
     assert splitter.feed(b"more") == []
     assert splitter.take_unfinished() == b"more"
@@ -120,7 +120,7 @@ def test_a_frame_without_its_end_makes_the_rest_unreadable() -> None:
     frames = splitter.feed(amqp_bytes.HEARTBEAT + broken + amqp_bytes.ack(2))
 
     assert [one.kind for one in frames] == [HEARTBEAT]
-    assert splitter.is_blind
+    assert splitter.is_opaque
     assert splitter.take_unfinished() == broken + amqp_bytes.ack(2)
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from chaos import binaries
-from chaos.binaries import Found, find, inventory, rabbitmq_home, require
+from chaos.binaries import ProgramStatus, find, inventory, rabbitmq_home, require
 from chaos.errors import ServiceUnavailable
-from chaos.services.rabbitmq.server import _lean_copy
+from chaos.services.rabbitmq.server import _minimal_copy
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_the_inventory_lists_what_is_there_and_what_is_not(programs: Path) -> No
 
     found = {one.program.name: one for one in inventory()}
 
-    assert found["mariadbd"] == Found(found["mariadbd"].program, installed, "10.11.19-MariaDB")
+    assert found["mariadbd"] == ProgramStatus(found["mariadbd"].program, installed, "10.11.19-MariaDB")
     assert {name for name, one in found.items() if one.path is None} == set(found) - {"mariadbd"}
 
 
@@ -100,7 +100,7 @@ def test_a_lean_home_has_what_the_broker_needs_and_nothing_else(tmp_path: Path) 
         },
     )
 
-    script = _lean_copy(home, tmp_path / "lean")
+    script = _minimal_copy(home, tmp_path / "lean")
 
     assert script == tmp_path / "lean/sbin/rabbitmq-server"
     assert script.resolve() == home / "sbin/rabbitmq-server"
@@ -112,7 +112,7 @@ def test_a_lean_home_has_what_the_broker_needs_and_nothing_else(tmp_path: Path) 
 def test_a_home_laid_out_differently_is_used_as_it_is(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home", {"cuttlefish": ""})  # the broker itself is an archive, say
 
-    assert _lean_copy(home, tmp_path / "lean") == home / "sbin/rabbitmq-server"
+    assert _minimal_copy(home, tmp_path / "lean") == home / "sbin/rabbitmq-server"
     assert not (tmp_path / "lean").exists()
 
 

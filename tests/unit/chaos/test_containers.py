@@ -45,7 +45,7 @@ def test_without_a_daemon_a_run_is_unknown_and_says_what_to_do(tmp_path: Path) -
     result = CliRunner().invoke(app, [*RUN, "--out", str(tmp_path / "runs")])
 
     assert result.exit_code == 3
-    assert "containers need a Docker daemon, and none answers" in result.stderr
+    assert "containers need a Docker daemon, but none answers" in result.stderr
     assert "systemctl start docker" in result.stderr
     assert "Traceback" not in result.stderr
 
@@ -97,7 +97,7 @@ def daemon_elsewhere() -> Iterator[str]:
 def test_a_daemon_of_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch, daemon_elsewhere: str) -> None:
     monkeypatch.setenv("DOCKER_HOST", daemon_elsewhere)
 
-    with pytest.raises(ChaosError, match=r"DOCKER_HOST leads to 127\.0\.0\.2"):
+    with pytest.raises(ChaosError, match=r"DOCKER_HOST points to 127\.0\.0\.2"):
         docker_engine.connect()
 
 

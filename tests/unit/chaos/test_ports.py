@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from chaos import ports
-from chaos.ports import LOOPBACK, PortLease, is_free, is_refused
+from chaos.ports import LOOPBACK, PortAllocator, is_free, is_refused
 
 
 def test_two_leases_never_claim_the_same_port(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "PORTS", range(20_000, 20_200))
-    one, other = PortLease(), PortLease()
+    one, other = PortAllocator(), PortAllocator()
 
-    claimed = [lease.claim() for _ in range(40) for lease in (one, other)]
+    claimed = [lease.allocate() for _ in range(40) for lease in (one, other)]
 
     assert len(set(claimed)) == len(claimed)
     one.close()
@@ -21,11 +21,11 @@ def test_two_leases_never_claim_the_same_port(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_port_of_another_process_is_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
-    lease = PortLease()
-    port = lease.claim()
+    lease = PortAllocator()
+    port = lease.allocate()
     script = (
         "import sys; from chaos import ports; "
-        "ports.PORTS = range(int(sys.argv[1]), int(sys.argv[1]) + 1); ports.TRIES_MAX = 20; ports.PortLease().claim()"
+        "ports.PORTS = range(int(sys.argv[1]), int(sys.argv[1]) + 1); ports.TRIES_MAX = 20; ports.PortAllocator().allocate()"
     )
     claim = [sys.executable, "-c", script, str(port)]
 
@@ -38,8 +38,8 @@ def test_a_port_of_another_process_is_not_claimed(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_port_that_somebody_listens_on_is_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
-    lease = PortLease()
-    port = lease.claim()
+    lease = PortAllocator()
+    port = lease.allocate()
     lease.release(port)
     monkeypatch.setattr(ports, "PORTS", range(port, port + 1))
     monkeypatch.setattr(ports, "TRIES_MAX", 20)
@@ -47,25 +47,25 @@ def test_a_port_that_somebody_listens_on_is_not_claimed(monkeypatch: pytest.Monk
     with socket.create_server((LOOPBACK, port)):
         assert not is_free(port)
         with pytest.raises(OSError, match="no free loopback port"):
-            lease.claim()
+            lease.allocate()
 
-    assert lease.claim() == port
+    assert lease.allocate() == port
     lease.close()
 
 
 def test_ports_are_not_those_of_outgoing_connections() -> None:
     low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
-    lease = PortLease()
+    lease = PortAllocator()
 
-    claimed = [lease.claim() for _ in range(50)]
+    claimed = [lease.allocate() for _ in range(50)]
 
     assert not [port for port in claimed if low <= port <= high]
     lease.close()
 
 
 def test_refused_means_that_nobody_listens() -> None:
-    lease = PortLease()
-    port = lease.claim()
+    lease = PortAllocator()
+    port = lease.allocate()
 
     assert is_refused(LOOPBACK, port)
     with socket.create_server((LOOPBACK, port)):

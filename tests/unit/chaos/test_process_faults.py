@@ -207,13 +207,16 @@ def test_ending_a_fault_that_never_began_does_nothing(
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        (KillProcess("nobody"), "no process is called 'nobody' or plays that role; there are: worker-1"),
+        (KillProcess("nobody"), "no process has the name or role 'nobody'; the processes are: worker-1"),
         (KillService("mysql"), "the environment 'embedded' cannot do service_killed: it runs no service"),
         (
             SwallowAck("worker-1", 1),
-            r"'embedded' cannot do ack_swallowed: it has no services .*\(possible in: local, containers, external\)",
+            r"'embedded' cannot do ack_swallowed: it cannot put a proxy .*\(possible in: local, containers, external\)",
         ),
-        (DegradeNetwork("worker-1", "mysql", "delay", 5), "'embedded' cannot do network_degraded: it has no services"),
+        (
+            DegradeNetwork("worker-1", "mysql", "delay", 5),
+            "'embedded' cannot do network_degraded: it cannot put a proxy",
+        ),
     ],
 )
 def test_a_fault_that_the_world_cannot_do_is_refused(

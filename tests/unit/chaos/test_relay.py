@@ -256,9 +256,9 @@ def test_a_thaw_without_a_freeze_cuts_nothing(world: RelayedWorld) -> None:
     assert read(broker, 8) == amqp_bytes.PREAMBLE
 
 
-def test_the_side_door_is_neither_counted_nor_subject_to_rules(world: RelayedWorld) -> None:
+def test_the_health_address_is_neither_counted_nor_subject_to_rules(world: RelayedWorld) -> None:
     world.link.arm(SwallowNthAck(1))
-    client, broker = world.connect(world.link.side_door), world.broker.accept()
+    client, broker = world.connect(world.link.health_address), world.broker.accept()
 
     client.sendall(amqp_bytes.PREAMBLE + amqp_bytes.ack(1))
 
@@ -266,13 +266,13 @@ def test_the_side_door_is_neither_counted_nor_subject_to_rules(world: RelayedWor
     assert world.link.counters() == Counters()
 
 
-def test_the_side_door_is_frozen_with_the_link(world: RelayedWorld) -> None:
+def test_the_health_address_is_frozen_with_the_link(world: RelayedWorld) -> None:
     client, _ = world.pair()
     armed = world.link.arm(FreezeAtNthPublish(1))
     client.sendall(amqp_bytes.PREAMBLE + amqp_bytes.publish(b"task a"))
     assert armed.await_firing(PATIENCE_S) is not None
 
-    assert is_silent(world.connect(world.link.side_door))
+    assert is_silent(world.connect(world.link.health_address))
 
 
 def test_what_passes_is_counted(world: RelayedWorld) -> None:
@@ -296,4 +296,4 @@ def test_a_closed_link_listens_no_longer_and_has_cut_its_connections(world: Rela
     assert is_cut(client)
     assert is_cut(broker)
     assert is_refused(*world.link.address)
-    assert is_refused(*world.link.side_door)
+    assert is_refused(*world.link.health_address)

@@ -47,7 +47,7 @@ def ask(line: Line) -> str:
     """How a question ends: `answered`, or how the line was cut."""
     question = "x" * QUESTION_BYTES
     try:
-        line.ask("echo", lambda: question, patience_ns=ns(TIMEOUT_S), payload=(question,))
+        line.ask("echo", lambda: question, timeout_ns=ns(TIMEOUT_S), payload=(question,))
     except LineCut as cut:
         return cut.how
     return "answered"
@@ -336,7 +336,7 @@ def test_a_failover_bites_when_the_replica_has_taken_over(small: SmallWorld) -> 
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        (KillProcess("nobody"), "no process here is, or plays, 'nobody'"),
+        (KillProcess("nobody"), "no process here has the name or role 'nobody'"),
         (KillService("kafka"), "no service 'kafka' here"),
         (DegradeNetwork("worker-1", "kafka", "delay", 5.0), "no line leads to 'kafka'"),
         (DegradeNetwork("worker-1", "redis", "wobble"), "no network fault is called 'wobble'"),

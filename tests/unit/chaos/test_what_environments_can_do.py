@@ -38,8 +38,8 @@ FAULTS_TO_DO: tuple[Fault, ...] = (
     DegradeNetwork("worker-1", "mysql", "delay", 5.0),
     DegradeNetwork("worker-1", "redis", "delay", 5.0),
 )
-NO_SERVICES = "the environment 'embedded' cannot do {}: it has no services to which a process could be linked"
-NO_OWN = "the environment '{}' cannot do {}: it runs no service that it could kill (possible in: {})"
+NO_SERVICES = "the environment 'embedded' cannot do {}: it cannot put a proxy between a process and a service"
+NO_OWN = "the environment '{}' cannot do {}: it runs no services of its own (possible in: {})"
 
 
 @pytest.fixture(autouse=True)
@@ -70,8 +70,8 @@ def external() -> ExternalEnvironment:
         (
             LocalEnvironment(),
             {
-                "network_degraded to redis": "the environment 'local' cannot do network_degraded: its Redis is reached by "
-                "Sentinels, and the address that they give leads past any proxy (possible in: containers, external)"
+                "network_degraded to redis": "the environment 'local' cannot do network_degraded: its clients ask "
+                "Sentinels for the address of Redis, which bypasses any proxy (possible in: containers, external)"
             },
         ),
         (
@@ -138,5 +138,7 @@ def test_the_catalogue_leads_to_the_environment_of_that_name(name: EnvironmentNa
 
 
 def test_a_url_of_an_unknown_service_is_refused() -> None:
-    with pytest.raises(ChaosError, match="no service has the URL kafka_url; there are mysql, redis, rabbitmq"):
+    with pytest.raises(
+        ChaosError, match="no service has the URL argument kafka_url; the services are mysql, redis, rabbitmq"
+    ):
         ExternalEnvironment(kafka_url="kafka://127.0.0.1")

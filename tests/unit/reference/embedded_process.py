@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from chaos.ports import LOOPBACK, PortLease
+from chaos.ports import LOOPBACK, PortAllocator
 from reference_impl.settings import Settings, environment_of
 
 ROOT = Path(__file__).parents[3]
@@ -26,11 +26,11 @@ class EmbeddedProcess:
     def __init__(self, directory: Path, **settings: Any) -> None:
         self.directory = directory
         self.log = directory / "attempts.log"
-        self._ports = PortLease()
+        self._ports = PortAllocator()
         self._settings = Settings(
             name="embedded",
             database_url=f"sqlite:///{directory / 'reference.db'}",
-            http_port=self._ports.claim(),
+            http_port=self._ports.allocate(),
             handlers="tests.unit.reference.handlers:handle",
             **{"authentication": "off", **settings},
         )
