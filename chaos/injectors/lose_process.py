@@ -1,7 +1,7 @@
 """kill -9 of a process of the system under test, with all its descendants; it never comes back."""
 
 from chaos.faults import LoseProcess
-from chaos.injectors.injector import Capability, Injector, Means, process_of
+from chaos.injectors.injector import Capability, Injector, InjectionContext, process_of
 from chaos.injectors.kill_process import ProcessKill
 
 
@@ -15,9 +15,9 @@ class ProcessLoss(ProcessKill):
         """Healed as soon as it was killed."""
 
 
-def inject(fault: LoseProcess, means: Means) -> ProcessLoss:
+def inject(fault: LoseProcess, context: InjectionContext) -> ProcessLoss:
     """The injection of one such fault."""
-    return ProcessLoss(means.host, process_of(fault.process, means.processes), LoseProcess.name)
+    return ProcessLoss(context.host, process_of(fault.process, context.processes), LoseProcess.name)
 
 
 INJECTOR = Injector(inject, needs=frozenset({Capability.PROCESSES}))

@@ -203,10 +203,11 @@ class Probe:
     ) -> Dict[str, Any]:
         """The handler of the lab: record the attempt, work for a while, have the effects, record the end.
 
-        `payload`: "task" (its name), "work_s" (duration of the work), "steps" (number of effects, default 1), "reports" (number
-        of progress reports, default 1), "outcomes" (per try: "ok", "transient", "permanent", "unknown" or "die"; "ok" after the list). `attempt`: the system's number of the
-        attempt, if it has one. `key`: the idempotency key for the outside resource (the step is appended). `fence`: the fencing
-        token. `report(step, percent)`: called by the handler to report its progress to the system.
+        `payload`: "task" (its name), "work_s" (duration of the work), "steps" (number of effects, default 1), "reports" (number of
+        progress reports, default 1), "outcomes" (per try: "ok", "transient", "permanent", "unknown" or "die"; "ok" after the end of
+        the list). `attempt`: the system's number of the attempt, if it has one. `key`: the idempotency key for the outside resource
+        (the step is appended). `fence`: the fencing token. `report(step, percent)`: called by the handler to report its progress to
+        the system.
 
         Returns what the handler gives to its system: "task"; "result" (a text) if the payload has a "result_size"; "children" (payloads
         to submit) and "then" (a payload to run after all children) if the payload has them.
