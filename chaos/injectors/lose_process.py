@@ -1,7 +1,7 @@
 """kill -9 of a process of the system under test, with all its descendants; it never comes back."""
 
 from chaos.faults import LoseProcess
-from chaos.injectors.injector import Capability, Injector, InjectionContext, process_of
+from chaos.injectors.injector import Capability, InjectionContext, Injector, process_of
 from chaos.injectors.kill_process import ProcessKill
 
 
