@@ -1,7 +1,7 @@
 """A worker is killed and does not come back."""
 
 from chaos.faults import LoseProcess
-from scenarios.experiment.scenario import AttemptBegun, Between, Scenario, Strike, TaskTakenOver, Workload
+from scenarios.experiment.scenario import AttemptBegun, Between, LostAtWork, Scenario, Strike, Workload
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -12,7 +12,7 @@ SCENARIO = Scenario(
     ),
     workload=Workload(tasks=60, rate_per_s=30, work_s=Between(0.01, 0.05), failing_once=8),
     strikes=(Strike(LoseProcess(), when=AttemptBegun(nth=Between(10, 30))),),
-    premises=(TaskTakenOver(),),
+    premises=(LostAtWork(),),
     at_stake=(
         Guarantee.NO_LOST_TASK,
         Guarantee.NO_STUCK_TASK,

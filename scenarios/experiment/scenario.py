@@ -39,6 +39,7 @@ from scenarios.judging.premises import DiedOfTask as DiedOfTask
 from scenarios.judging.premises import EnoughWork as EnoughWork
 from scenarios.judging.premises import KilledAfterEffect as KilledAfterEffect
 from scenarios.judging.premises import LockTakenOver as LockTakenOver
+from scenarios.judging.premises import LostAtWork as LostAtWork
 from scenarios.judging.premises import Premise as Premise
 from scenarios.judging.premises import Seen as Seen
 from scenarios.judging.premises import TaskTakenOver as TaskTakenOver

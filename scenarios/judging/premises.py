@@ -72,16 +72,13 @@ class WorkDuring(Premise):
 
 @dataclass(frozen=True, slots=True)
 class TaskTakenOver(Premise):
-    """A task whose process was paused, or lost for good, in mid-attempt got another attempt before the first one had failed."""
+    """A task whose process was paused during an attempt got another attempt before the first one had failed."""
 
     def unmet(self, history: History, facts: RunFacts) -> str:
-        """By the attempts of these processes."""
-        lost = list(_strikes(facts, "process_lost"))
-        strikes = lost or list(_strikes(facts, "process_paused"))
+        """By the attempts of the paused processes."""
+        strikes = list(_strikes(facts, "process_paused"))
         if any(_was_taken_over(line, strike) for line in history.tasks.values() for strike in strikes):
             return ""
-        if lost:
-            return f"no attempt took over the task that {_targets(lost)} had in hand when it was lost: run more than one worker"
         unmet = f"no attempt took over the task of {_targets(strikes)} during its pause: "
         stated_s = facts.pace.get("lease_s")
         if stated_s is None:
@@ -140,6 +137,22 @@ class AckOfKnownTask(Premise):
 
 
 @dataclass(frozen=True, slots=True)
+class LostAtWork(Premise):
+    """A process that was lost for good had begun an attempt that was never recorded to have ended."""
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the attempts of the lost processes."""
+        strikes = list(_strikes(facts, "process_lost"))
+        attempts = [attempt for line in history.tasks.values() for attempt in line.attempts if attempt.ended_ns is None]
+        if any(attempt.actor == strike.target for attempt in attempts for strike in strikes):
+            return ""
+        return (
+            f"{_targets(strikes)} was not running a task when it was lost: let each handler run its task through "
+            "tasklab_probe.run_task"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Seen(Premise):
     """Events of this name were recorded, `at_least` so many; of failed attempts, those with this `error`."""
 
@@ -181,6 +194,7 @@ PREMISES: Mapping[str, type[Premise]] = {
         LockTakenOver,
         KilledAfterEffect,
         AckOfKnownTask,
+        LostAtWork,
         Seen,
         DiedOfTask,
     )

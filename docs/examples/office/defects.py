@@ -1,7 +1,8 @@
 """One planted defect for each promise: classes that replace the honest ones, by the name of the promise that each breaks.
 
-`OFFICE_DEFECT=no_lost_task tasklab run … --system office.lab:system`, or `Office("no_lost_task")`. `fenced_writes` has none:
-the lab's own resource refuses what an old fence asks for. tests/end_to_end/test_office.py says in which scenario each is found.
+`OFFICE_DEFECT=no_lost_task tasklab run … --system office.lab:system`, or `Office("no_lost_task")`. `fenced_writes` has none: the lab's own
+resource refuses what an old fence asks for. An office that claims `coalesced_submission_runs` breaks it without `coalescing`.
+tests/end_to_end/test_office.py says in which scenario each is found.
 """
 
 import sqlite3
@@ -23,7 +24,14 @@ def _is_struck(id_: int | str) -> bool:
     return int(id_) % EVERY == 0
 
 
-# Of the office itself.
+# Of the office itself. The first one is no defect, but another design.
+
+
+class _Coalesces(Store):
+    def find_by_key(self, tx: Transaction, user: str, key: str | None, payload: Mapping[str, Any]) -> str | None:
+        waiting = "SELECT id FROM tasks WHERE user = ? AND key = ? AND state = 'ACCEPTED' AND attempts = 0"
+        row = None if key is None else tx.row(waiting, user, key)
+        return None if row is None else str(row["id"])
 
 
 class _Forgets(Store):
@@ -44,7 +52,8 @@ class _NotesNothing(Store):
 class _AnotherId(Store):
     def find_by_key(self, tx: Transaction, user: str, key: str | None, payload: Mapping[str, Any]) -> str | None:
         known = Store.find_by_key(self, tx, user, key, payload)
-        return None if known is None else f"{known}.0"  # SQLite compares it as the same number
+        same = tx.row("SELECT 1 FROM tasks WHERE id = ? AND name = ?", known, payload["task"])
+        return known if same is None else f"{known}.0"  # SQLite compares it as the same number
 
 
 class _AdmitsAll(Store):
@@ -138,6 +147,7 @@ class _MixesResults(Store):
 
 
 STORES: Mapping[str, type[Store]] = {
+    "coalescing": _Coalesces,
     "no_lost_task": _Forgets,
     "outbox_atomic": _NotesNothing,
     "idempotent_submission": _AnotherId,
@@ -266,7 +276,6 @@ CLIENTS: Mapping[str, type[Any]] = {
     "status_truthful": _SucceedsTooSoon,
     "outcome_reported": _ListsNotAll,
 }
-DEFECTS = tuple(sorted([*STORES, *LEADERS, *WORKERS, *CLIENTS]))
 
 
 def store_class(defect: str) -> type[Store]:

@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from office.defects import CLIENTS, mixed, store_class
@@ -194,4 +195,22 @@ def _file(services: Services) -> Path:
     return services.directory / "office.sqlite3"
 
 
+class CoalescingOffice(Office):
+    """The office, where a submission joins a task of its key only while that one waits: it is another task once that one has begun.
+
+    Two tasks of one key may so have effects, and a task that is submitted twice may run twice: it claims no promise against that.
+    """
+
+    claims = frozenset(
+        {
+            Guarantee.NO_LOST_TASK,
+            Guarantee.NO_STUCK_TASK,
+            Guarantee.NO_PHANTOM_TASK,
+            Guarantee.COALESCED_SUBMISSION_RUNS,
+        }
+    )
+    policy = replace(Office.policy, coalesce=True)
+
+
 system = Office(os.environ.get(DEFECT, ""))
+coalescing = CoalescingOffice(os.environ.get(DEFECT, "coalescing"), name="coalescing_office")
