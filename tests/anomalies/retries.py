@@ -6,7 +6,8 @@ from tests.history_drafts import Draft
 
 
 def retry_too_soon(draft: Draft, at_s: float) -> Expected:
-    """A hot loop."""
+    """A hot loop, and no fault to blame."""
+    at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1)
     draft.succeed(at_s + 1.5, X, "worker-x", 2)
@@ -25,7 +26,8 @@ def retry_too_late(draft: Draft, at_s: float) -> Expected:
 
 
 def retry_in_vain(draft: Draft, at_s: float) -> Expected:
-    """Started again after a permanent failure."""
+    """Started again after a permanent failure, and no fault to blame."""
+    at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1, "permanent")
     draft.write(f"1.5 database dead {X} attempts=1 reason=permanent", from_s=at_s)
