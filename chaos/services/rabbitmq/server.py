@@ -20,7 +20,7 @@ from chaos.ports import LOOPBACK, PortAllocator
 from chaos.services.addresses import RabbitmqAddress, Services
 from chaos.services.rabbitmq import virtual_host
 from chaos.services.rabbitmq.amqp_client import AmqpClient
-from chaos.services.rabbitmq.quorum_queues import QuorumQueues
+from chaos.services.rabbitmq.quorum_queues import QuorumQueues, unsaved
 from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
 
 USER = "tasklab"
@@ -140,8 +140,8 @@ class RabbitmqServer(Server):
         return done.stdout + done.stderr
 
     def _unsaved(self) -> str:
-        saved_s = max((written_s for written_s, _ in self._quorum_files("names.dets")), default=0.0)
-        return "a queue" if any(written_s >= saved_s for written_s, _ in self._quorum_files("*/config")) else ""
+        saved_s = [written_s for written_s, _ in self._quorum_files("names.dets")]
+        return unsaved(saved_s, [written_s for written_s, _ in self._quorum_files("*/config")])
 
     def _configs(self) -> Iterator[str]:
         return (content for _, content in self._quorum_files("*/config"))
