@@ -1,17 +1,17 @@
-"""An ASGI middleware that knows the caller of each request: 401 without a valid token, before anything of the body is read."""
+"""An ASGI middleware that identifies the caller of each request: 401 without a valid token, before the body is read."""
 
 import json
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from reference_impl.http.users import ANYBODY, Users
+from reference_impl.http.users import UNAUTHENTICATED, Users
 
 OPEN_PATHS = frozenset({"/health/live", "/health/ready", "/metrics", "/openapi.json"})
-"""Paths for load balancers, monitoring and documentation: they tell of no task."""
+"""Paths for load balancers, monitoring and documentation: they show no task."""
 
 
 class Authentication:
-    """Puts the `Caller` into the state of each request; `users` None: authentication is off, and anybody may do everything."""
+    """Puts the `Caller` into the state of each request; `users` None: authentication is off, every client may do everything."""
 
     def __init__(self, app: ASGIApp, users: Users | None) -> None:
         self._app = app
@@ -22,7 +22,7 @@ class Authentication:
         if scope["type"] != "http" or (self._users is not None and scope["path"] in OPEN_PATHS):
             await self._app(scope, receive, send)
             return
-        caller = ANYBODY
+        caller = UNAUTHENTICATED
         if self._users is not None:
             given = [value for name, value in scope["headers"] if name == b"authorization"]
             found = self._users.find(given[0].decode("latin-1")) if len(given) == 1 else None

@@ -36,7 +36,7 @@ class BodyLimit:
         await self._app(scope, _replay(body, receive), send)
 
     async def _whole(self, receive: Receive) -> bytes | None:
-        """The body, or what came of it until it was too large; None: the client has gone."""
+        """The body, or its beginning if it is too large; None: the client has disconnected."""
         body = bytearray()
         more = True
         while more and len(body) <= self._body_bytes_max:
