@@ -11,7 +11,7 @@ from tasklab.running.judged_run import SEED_MAX
 from tasklab.running.mutant_search import look_for
 
 if TYPE_CHECKING:
-    from scenarios.simulated.search.hunt import Finding, Told
+    from scenarios.simulated.search.hunt import Finding, ShrunkCatch
 
 
 def mutants(
@@ -22,9 +22,9 @@ def mutants(
     seconds: Annotated[float, typer.Option(min=1.0, help="Limit of the search for each mutant.")] = 120.0,
     as_json: Annotated[bool, typer.Option("--json", help="One document on standard output.")] = False,
 ) -> None:
-    """Plant each defect in the reference and search for it in simulated worlds: is it found by a promise that must find it?
+    """Plant each defect in the reference and search for it in simulated worlds: does one of the expected promises break?
 
-    Exit code 1 if a defect is not found. A finding is shrunk, told step by step, and printed with the command that repeats it.
+    Exit code 1 if a defect is not found. A finding is shrunk and printed step by step, with the command that repeats it.
 
     Example: tasklab mutants key_per_attempt
     """
@@ -48,7 +48,7 @@ def mutants(
     raise typer.Exit(EXIT_HELD if all(finding.found for finding in findings) else EXIT_BROKEN)
 
 
-def _print_one(finding: "Finding", told: "Told | None") -> None:
+def _print_one(finding: "Finding", told: "ShrunkCatch | None") -> None:
     if told is None:
         print(f"{finding.name}: NOT FOUND in {finding.seeds} worlds, {finding.seconds:.1f} s")
         return

@@ -213,7 +213,10 @@ def test_ending_a_fault_that_never_began_does_nothing(
             SwallowAck("worker-1", 1),
             r"'embedded' cannot do ack_swallowed: it cannot put a proxy .*\(possible in: local, containers, external\)",
         ),
-        (DegradeNetwork("worker-1", "mysql", "delay", 5), "'embedded' cannot do network_degraded: it cannot put a proxy"),
+        (
+            DegradeNetwork("worker-1", "mysql", "delay", 5),
+            "'embedded' cannot do network_degraded: it cannot put a proxy",
+        ),
     ],
 )
 def test_a_fault_that_the_world_cannot_do_is_refused(
