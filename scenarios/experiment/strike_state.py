@@ -66,5 +66,5 @@ class StrikeState:
 
     @property
     def holds_down(self) -> bool:
-        """Whether the fault kills processes, and its process has not provably recovered."""
+        """Whether the fault, one that ends its process, has begun and not yet healed."""
         return self.fault.ends_process and self.begun_ns is not None and self.healed_ns is None

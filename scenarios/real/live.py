@@ -18,7 +18,7 @@ EVERY_S = 1.0
 READ_SHARE_MAX = 0.2
 """Maximum share of time for reading accounts: a large one is read less often. `t_ns` shows the age of the figures."""
 SAY_EVERY = 5
-"""The figures are printed on the terminal every so many times."""
+"""Every fifth time the figures are also printed on the terminal."""
 
 
 class LiveFigures:
