@@ -58,7 +58,7 @@ def ended_and_not_listed(draft: Draft, at_s: float) -> Expected:
 
 
 def ended_and_read_as_running(draft: Draft, at_s: float) -> Expected:
-    """Listed as done, but clients read another state for ever."""
+    """Listed as done, but clients read another state permanently."""
     at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.succeed(at_s + 1, X, "worker-x")
