@@ -19,6 +19,7 @@ class Fault:
 
     `name`: its name in histories (events `fault.*`), tokens, and `tasklab list faults`. `waits_for_traffic`: it is armed first, and
     bites when the traffic that it waits for comes. `ends_process`: its target is dead from the bite until the fault is lifted.
+    `is_final`: the target never comes back; the fault heals as soon as it has bitten, and others of its role must exist.
     `needs_link`: its process must be linked to the services through a proxy. `loses_ack`: its evidence holds the messages whose
     acknowledgement was lost. `excuses`: which repeats it explains; `fault.begin` carries it to the judges.
     """
@@ -26,6 +27,7 @@ class Fault:
     name: ClassVar[str]
     waits_for_traffic: ClassVar[bool] = False
     ends_process: ClassVar[bool] = False
+    is_final: ClassVar[bool] = False
     needs_link: ClassVar[bool] = False
     loses_ack: ClassVar[bool] = False
     excuses: ClassVar[Excuse] = "disturbance"
@@ -68,6 +70,18 @@ class KillProcess(Fault):
 
     name = "process_killed"
     ends_process = True
+    excuses = "crash"
+
+    process: str = REACHED
+
+
+@dataclass(frozen=True, slots=True)
+class LoseProcess(Fault):
+    """kill -9 of one process of the system under test, which never comes back: the others of its role have to take over."""
+
+    name = "process_lost"
+    ends_process = True
+    is_final = True
     excuses = "crash"
 
     process: str = REACHED
@@ -188,7 +202,16 @@ def injector_name(fault: type[Fault]) -> str:
 
 FAULTS: Mapping[str, type[Fault]] = {
     fault.name: fault
-    for fault in (KillProcess, PauseProcess, KillService, FailOverRedis, SwallowAck, WithholdConfirm, DegradeNetwork)
+    for fault in (
+        KillProcess,
+        LoseProcess,
+        PauseProcess,
+        KillService,
+        FailOverRedis,
+        SwallowAck,
+        WithholdConfirm,
+        DegradeNetwork,
+    )
 }
 """Every fault by its name. To add one: a class here, an injector in chaos/injectors/, its twin in chaos/simulation/injectors/.
 

@@ -4,6 +4,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import pkgutil
+from functools import cache
 
 from scenarios import catalogue
 from scenarios.contract.system import System
@@ -44,6 +45,18 @@ def find_scenario(name: str) -> Scenario:
         raise UnknownName("scenario", name, scenario_names())
     scenario: Scenario = importlib.import_module(f"{catalogue.__name__}.{name}").SCENARIO
     return scenario
+
+
+@cache
+def scenarios_testing(promise: str) -> tuple[str, ...]:
+    """The scenarios of the catalogue in which the promise is at stake; those whose faults strike no service come first."""
+    found = [find_scenario(name) for name in scenario_names()]
+    testing = [scenario for scenario in found if promise in scenario.at_stake]
+    return tuple(scenario.name for scenario in sorted(testing, key=_strikes_services))
+
+
+def _strikes_services(scenario: Scenario) -> bool:
+    return any(strike.fault.struck_service is not None for strike in scenario.strikes)
 
 
 def system_names() -> list[str]:

@@ -203,13 +203,14 @@ class Probe:
     ) -> Dict[str, Any]:
         """The handler of the lab: record the attempt, work for a while, have the effects, record the end.
 
-        `payload`: "task" (its name), "work_s" (duration of the work), "steps" (number of effects, default 1), "outcomes" (per try:
-        "ok", "transient", "permanent", "unknown" or "die"; "ok" after the end of the list). `attempt`: the system's number of the
-        attempt, if it has one. `key`: the idempotency key for the outside resource (the step is appended). `fence`: the fencing
-        token. `report(step, percent)`: called by the handler to report its progress to the system.
+        `payload`: "task" (its name), "work_s" (duration of the work), "steps" (number of effects, default 1), "reports" (number of
+        progress reports, default 1), "outcomes" (per try: "ok", "transient", "permanent", "unknown" or "die"; "ok" after the end of
+        the list). `attempt`: the system's number of the attempt, if it has one. `key`: the idempotency key for the outside resource
+        (the step is appended). `fence`: the fencing token. `report(step, percent)`: called by the handler to report its progress to
+        the system.
 
-        Returned is what the handler hands back: "task"; "result", a text, where the payload has a "result_size"; and where it has
-        "children" or "then", these: payloads that the worker is to submit, and one to run when all of the children are done.
+        Returns what the handler gives to its system: "task"; "result" (a text) if the payload has a "result_size"; "children" (payloads
+        to submit) and "then" (a payload to run after all children) if the payload has them.
 
         Raises:
             TaskError: the payload demanded a failure.
@@ -298,12 +299,16 @@ class Probe:
         report: Optional[Callable[[str, int], Any]],
     ) -> Iterator[Tuple[str, Any]]:
         """The steps of the handler: ("rest", seconds), ("report", call) or ("outside", call). `tries`: number of its starts."""
-        work_s = float(payload.get("work_s", 0.0))
-        yield "rest", work_s / 2  # the work: half before the report, half after
-        if report is not None:
-            self.record("progress", task=task, attempt=attempt, percent=50)
-            yield "report", lambda: report("half-way", 50)
-        yield "rest", work_s / 2
+        reports = int(payload.get("reports", 1))
+        part_s = float(payload.get("work_s", 0.0)) / (reports + 1)
+        yield "rest", part_s
+        for number in range(1, reports + 1):
+            percent = 100 * number // (reports + 1)
+            if report is not None:
+                self.record("progress", task=task, attempt=attempt, percent=percent)
+                name = "half-way" if reports == 1 else "part " + str(number)
+                yield "report", lambda name=name, percent=percent: report(name, percent)
+            yield "rest", part_s
         outcomes = payload.get("outcomes") or ()
         outcome = outcomes[tries - 1] if tries <= len(outcomes) else "ok"
         if outcome == "die":

@@ -9,6 +9,9 @@ from scenarios.contract.system import Embeddable, Handlers, System, capabilities
 from scenarios.errors import NotApplicable
 from scenarios.experiment.scenario import Scenario, Trigger
 
+HANDLER_ROLE = "worker"
+"""Processes in this role run handlers: whatever process an attempt or an effect reaches plays it."""
+
 
 def processes_of(
     system: System, environment: Environment, services: Services, handlers: Handlers
@@ -48,6 +51,7 @@ def processes_to_link(
     for strike in scenario.strikes:
         _check_role(strike.when, system, roles)
         process = _process_aimed_at(strike.fault, system, roles)
+        _check_others(strike.fault, system, roles)
         _check_services(strike.fault, system, environment)
         if why := environment.can(strike.fault):
             raise NotApplicable(why)
@@ -79,6 +83,15 @@ def _process_aimed_at(fault: Fault, system: System, roles: Mapping[str, tuple[st
     if process is None:
         raise NotApplicable(f"{fault.name} has no target: {system.name} has no process in the role {role!r}")
     return process
+
+
+def _check_others(fault: Fault, system: System, roles: Mapping[str, tuple[str, ...]]) -> None:
+    role = HANDLER_ROLE if fault.struck_process == REACHED else fault.struck_process
+    playing = [name for name, played in roles.items() if role == name or role in played]
+    if fault.is_final and len(playing) < 2:
+        raise NotApplicable(
+            f"{fault.name} leaves nobody to take over: {system.name} has one process in the role {role!r}"
+        )
 
 
 def _check_services(fault: Fault, system: System, environment: Environment) -> None:

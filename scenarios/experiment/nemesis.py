@@ -122,7 +122,7 @@ class Nemesis:
         injection = self._injections[state]
         asked_ns = state.ended_ns = self._stage.now_ns()
         self._record("fault.end", state, asked_ns)
-        if state.fault.ends_process:
+        if state.fault.ends_process and not state.fault.is_final:
             self._lab.record("restart", actor=state.target, asked_ns=asked_ns)
         injection.end()
         if self.is_aborted:

@@ -22,6 +22,8 @@ from scenarios.experiment.traits import IsScheduled as IsScheduled
 from scenarios.experiment.traits import KillsWorker as KillsWorker
 from scenarios.experiment.traits import OfFewUsers as OfFewUsers
 from scenarios.experiment.traits import OutlastsLease as OutlastsLease
+from scenarios.experiment.traits import ReportsProgress as ReportsProgress
+from scenarios.experiment.traits import SharesKey as SharesKey
 from scenarios.experiment.traits import Trait as Trait
 from scenarios.experiment.triggers import AtStart as AtStart
 from scenarios.experiment.triggers import AttemptBegun as AttemptBegun
@@ -33,10 +35,13 @@ from scenarios.experiment.triggers import PreviousBit as PreviousBit
 from scenarios.experiment.triggers import Trigger as Trigger
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.premises import AckOfKnownTask as AckOfKnownTask
+from scenarios.judging.premises import DiedOfTask as DiedOfTask
 from scenarios.judging.premises import EnoughWork as EnoughWork
 from scenarios.judging.premises import KilledAfterEffect as KilledAfterEffect
 from scenarios.judging.premises import LockTakenOver as LockTakenOver
+from scenarios.judging.premises import LostAtWork as LostAtWork
 from scenarios.judging.premises import Premise as Premise
+from scenarios.judging.premises import Seen as Seen
 from scenarios.judging.premises import TaskTakenOver as TaskTakenOver
 from scenarios.judging.premises import WorkDuring as WorkDuring
 

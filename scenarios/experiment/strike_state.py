@@ -66,5 +66,6 @@ class StrikeState:
 
     @property
     def holds_down(self) -> bool:
-        """Whether the fault, one that ends its process, has begun and not yet healed."""
-        return self.fault.ends_process and self.begun_ns is not None and self.healed_ns is None
+        """Whether its process is dead by it, for good, or being killed or started again by it."""
+        is_over = self.healed_ns is not None and not self.fault.is_final
+        return self.fault.ends_process and self.begun_ns is not None and not is_over

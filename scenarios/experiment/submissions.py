@@ -22,6 +22,8 @@ class Submissions:
         self.answered = answered
         self._lock = threading.Lock()  # held for no blocking call, so fibers can take it as well
         self._ids: dict[str, str] = {}
+        self._owners: dict[str, str] = {}
+        """By id: the first task that was answered with it."""
         self._outcomes: dict[str, str] = {}
         self._acknowledged = 0
         self._answered = 0
@@ -86,8 +88,10 @@ class Submissions:
             self._acknowledged += outcome.kind == "ok"
             self._answered += 1
             self.last_detail = outcome.detail or ""
-            if outcome.id is not None:
+            if outcome.id is not None and self._owners.setdefault(outcome.id, task) == task:
                 self._ids[task] = outcome.id
+            elif outcome.id is not None:
+                self._outcomes.pop(task, None)  # answered with the id of another task, of the same key: it is that task
         self.answered.notify()
 
     def _since_now(self, seconds: float | None) -> float | None:
@@ -114,6 +118,9 @@ class Submissions:
 
     @property
     def outcomes(self) -> Mapping[str, str]:
-        """The outcome of every task's submissions: ok if one was acknowledged, else that of the latest: fail or info."""
+        """The outcome of every task's submissions: ok if one was acknowledged, else that of the latest: fail or info.
+
+        Without tasks that were answered with the id of another one.
+        """
         with self._lock:
             return dict(self._outcomes)

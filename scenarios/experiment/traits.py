@@ -84,6 +84,17 @@ class HasResult(Trait):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportsProgress(Trait):
+    """Its handler reports its progress `times` times, and works for `work_s`."""
+
+    times: int = 4
+    work_s: float | Between[float] = 0.1
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        return _with(arrival, reports=self.times, work_s=draw(self.work_s, chance))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HasChildren(Trait):
     """Its handler hands back `count` payloads to be submitted, each of which hands back the next of a chain of `deep` tasks.
 
@@ -186,6 +197,23 @@ class IsResubmitted(Trait):
 
     def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
         return replace(arrival, again=self.times)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharesKey(Trait):
+    """After `after_s` seconds another task, with another payload, is submitted once under the same key."""
+
+    after_s: float | Between[float] = 0.5
+
+    def given(self, arrivals: Sequence[Arrival], chance: Random, limits: Limits) -> tuple[Arrival, ...]:
+        """The same submissions, and the others among them by their time."""
+        others = [self._given(arrival, chance, limits) for arrival in arrivals if chance.randrange(100) < self.percent]
+        return tuple(sorted([*arrivals, *others], key=lambda arrival: arrival.at_s))
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        task = f"{arrival.submit.task}-again"
+        other = replace(arrival, at_s=round(arrival.at_s + draw(self.after_s, chance), 3), tries=1)
+        return _submitting(other, task=task, payload={**arrival.submit.payload, "task": task})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

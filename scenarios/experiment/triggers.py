@@ -110,10 +110,10 @@ class AtTime(Trigger):
 
     template = "at {at_s:.3f} s"
 
-    at_s: float
+    at_s: float | Between[float]
 
     def _wait(self, watch: Watch) -> None:
-        watch.rest(self.at_s)
+        watch.rest(drawn(self.at_s))
 
 
 @dataclass(frozen=True, slots=True)

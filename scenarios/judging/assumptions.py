@@ -151,6 +151,8 @@ def _ran_early(timeline: TaskTimeline) -> bool:
     """Whether an attempt began before the first submission of a submitted task."""
     if not timeline.submissions or not timeline.attempts:
         return False
+    if any(event.event == "spawn" for event in timeline.submissions):
+        return False  # told by the process that made it, perhaps after another one has begun it
     return timeline.attempts[0].started_ns < min(event.t_ns for event in timeline.submissions)
 
 

@@ -136,9 +136,68 @@ class AckOfKnownTask(Premise):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class LostAtWork(Premise):
+    """A process that was lost for good had begun an attempt that was never recorded to have ended."""
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the attempts of the lost processes."""
+        strikes = list(_strikes(facts, "process_lost"))
+        attempts = [attempt for line in history.tasks.values() for attempt in line.attempts if attempt.ended_ns is None]
+        if any(attempt.actor == strike.target for attempt in attempts for strike in strikes):
+            return ""
+        return (
+            f"{_targets(strikes)} was not running a task when it was lost: let each handler run its task through "
+            "tasklab_probe.run_task"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Premise):
+    """Events of this name were recorded, `at_least` so many; of failed attempts, those with this `error`."""
+
+    event: str
+    at_least: int = 1
+    error: str | None = None
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the events that are there."""
+        seen = sum(
+            one.event == self.event and (self.error is None or one.error == self.error) for one in history.events
+        )
+        if seen >= self.at_least:
+            return ""
+        what = self.event if self.error is None else f"{self.event} ({self.error})"
+        return (
+            f"{seen} events {what} were recorded, and at least {self.at_least} are needed: the workload did not come to what the "
+            "scenario is about; let the plug-in carry out what its capabilities state, or submit more tasks"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DiedOfTask(Premise):
+    """A process ended by itself, as tasks that kill their worker make it do."""
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the counts in run.json, or where there are none, by the crashes."""
+        if any((facts.died or {}).values()) or (facts.died is None and history.crashes):
+            return ""
+        return "no process ended by itself: let each handler run its task, in the worker's process, through tasklab_probe.run_task"
+
+
 PREMISES: Mapping[str, type[Premise]] = {
     kind.__name__: kind
-    for kind in (EnoughWork, WorkDuring, TaskTakenOver, LockTakenOver, KilledAfterEffect, AckOfKnownTask)
+    for kind in (
+        EnoughWork,
+        WorkDuring,
+        TaskTakenOver,
+        LockTakenOver,
+        KilledAfterEffect,
+        AckOfKnownTask,
+        LostAtWork,
+        Seen,
+        DiedOfTask,
+    )
 }
 """Every premise by its name in run.json."""
 

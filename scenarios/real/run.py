@@ -16,6 +16,7 @@ from scenarios.experiment.fitting import processes_to_link
 from scenarios.experiment.plan import Plan, plan, warm_up
 from scenarios.experiment.run import BUDGET_S, Experiment, StrikeTimeout, Timing
 from scenarios.experiment.scenario import Scenario
+from scenarios.lookup import scenarios_testing
 from scenarios.real.stage import RealStage, Say
 from scenarios.stored.open_tasks import OpenTaskSearch
 from scenarios.stored.rundir import RunDirectory
@@ -66,6 +67,7 @@ def run(
         capabilities=capabilities_of(system),
     )
     facts = describe_run(scenario, system, environment, seed=seed, repeat=repeat)
+    facts.tested_by = {claim: list(scenarios_testing(claim)) for claim in facts.claims}
     directory.write_facts(facts)  # so that even an aborted run has its facts
     stage = RealStage(system, environment, services, directory, facts, say)
     experiment = Experiment(stage, stage.outside, planned.strikes, timing)

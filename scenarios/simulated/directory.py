@@ -11,7 +11,7 @@ from chaos.environments.simulated import SimulatedEnvironment
 from scenarios.errors import PluginFailed
 from scenarios.experiment.facts import describe_world
 from scenarios.judging.premises import Premise, stated_premises
-from scenarios.lookup import find_scenario, scenario_names
+from scenarios.lookup import find_scenario, scenario_names, scenarios_testing
 from scenarios.record.history import Event
 from scenarios.record.run_facts import Turn
 from scenarios.simulated.run import Simulated
@@ -54,6 +54,7 @@ def write_run(
     facts.story = story
     facts.at_stake = at_stake
     facts.claims = sorted(world.claims)
+    facts.tested_by = {claim: list(scenarios_testing(claim)) for claim in facts.claims}
     facts.policy = {name: value for name, value in msgspec.to_builtins(world.policy).items() if value is not None}
     facts.premises = stated_premises(premises)
     facts.phases_ns = dict(world.phases_ns)

@@ -4,11 +4,15 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from scenarios.judging.verdict import Ruling
+from scenarios.lookup import scenarios_testing
 from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 
 if TYPE_CHECKING:
     from scenarios.judging.judge import Judgement
     from scenarios.judging.reconciliation import Reconciliation
+
+TESTS_NAMED = 2
+"""Maximum number of scenarios named for a promise that a run did not test."""
 
 RULING_OF_EXIT = {EXIT_HELD: Ruling.HELD, EXIT_BROKEN: Ruling.BROKEN, EXIT_UNKNOWN: Ruling.UNKNOWN}
 
@@ -31,6 +35,12 @@ def sentence_of(judgement: "Judgement") -> str:
     if is_all_one(judgement):
         return f"unknown, all {claimed} promises: {why}"
     return f"unknown: {why or f'none of {_promises(claimed)} was put to the test'}"
+
+
+def untested_in_words(promise: str) -> str:
+    """How to test a promise that nothing in a run tested: by the first scenarios in which it is at stake."""
+    names = scenarios_testing(promise)[:TESTS_NAMED]
+    return f"nothing tested it; try `tasklab run {' '.join(names)}`" if names else "nothing tested it"
 
 
 def is_all_one(judgement: "Judgement") -> bool:

@@ -84,7 +84,7 @@ def test_a_scenario_has_the_name_of_its_file_a_story_and_something_at_stake(name
 
     assert scenario.name == name
     assert scenario.story
-    assert scenario.strikes
+    assert scenario.strikes or scenario.workload.traits
     assert scenario.at_stake
 
 

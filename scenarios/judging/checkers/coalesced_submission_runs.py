@@ -1,7 +1,8 @@
 """With `policy.coalesce`: a submission coalesced into a task that had already started is followed by a start (rule 25).
 
 Coalesced: answered with the id of a task of its user and key that had started before the submission began. A later start of any task
-of that key is enough. The witness is the submission's task.
+of that key is enough. The witness is the submission's task. A submission that began after such a start and got an id of its own is
+another submission; it exercises the promise as well.
 """
 
 from collections.abc import Iterator
@@ -15,11 +16,12 @@ from scenarios.record.history import FOREVER_NS, History
 def check(history: History, policy: Policy) -> Findings:
     """Coalesced submissions that were not followed by a start."""
     violations = []
-    exercised = 0
+    exercised = coalesced_count = 0
     for named in history.key_events:
         submissions = list(submissions_of(history.key_events[named]))
+        exercised += _separate(history, submissions)
         for coalesced in _coalesced(history, submissions):
-            exercised += 1
+            coalesced_count += 1
             starts = (attempt.started_ns for one in submissions for attempt in history.tasks[one.task].attempts)
             if not any(started_ns > coalesced.began_ns for started_ns in starts) and not _is_cancelled(
                 history, coalesced
@@ -27,10 +29,24 @@ def check(history: History, policy: Policy) -> Findings:
                 what = "coalesced into a task that had already started, but no task of its key started after it"
                 violations.append(Violation(coalesced.task, Proof.END, what))
     if not policy.coalesce:
-        is_unstated = exercised and policy.coalesce is None
-        return Findings(undecided="the policy does not state coalesce" if is_unstated else "")
-    figures = {"folded": exercised, "without_a_start": len(violations)}
-    return Findings(tuple(violations), exercised=exercised, figures=figures)
+        unsaid = coalesced_count and policy.coalesce is None
+        return Findings(undecided="the policy does not state coalesce" if unsaid else "")
+    figures = {"folded": coalesced_count, "without_a_start": len(violations)}
+    return Findings(tuple(violations), exercised=exercised + coalesced_count, figures=figures)
+
+
+def _separate(history: History, submissions: list[Submission]) -> int:
+    """How many began after a task of their key had started, and were answered with an id that none before them had."""
+    known: set[str] = set()
+    started_ns = FOREVER_NS
+    count = 0
+    for one in submissions:
+        if one.id is None:
+            continue
+        count += one.id not in known and started_ns < one.began_ns
+        known.add(one.id)
+        started_ns = min([started_ns, *(it.started_ns for it in history.tasks[one.task].attempts)])
+    return count
 
 
 def _coalesced(history: History, submissions: list[Submission]) -> Iterator[Submission]:

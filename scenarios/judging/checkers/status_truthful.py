@@ -5,6 +5,7 @@ After a client read a final state, no later read shows another; the final state 
 later than another if it was requested after the other's answer, if the history states when it was requested.
 """
 
+from scenarios.judging.lateness import answered_by
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.events import FINAL_STATES
@@ -117,7 +118,7 @@ def _contradicted(history: History, timeline: TaskTimeline, finals: list[Event])
     }
     assert last.state is not None
     listed, expected = places[last.state]
-    if task in expected:
+    if not expected.isdisjoint([task, *answered_by(history, timeline)]):
         return []
     elsewhere = any(task in tasks for tasks in (lists.done, lists.dead, lists.cancelled, lists.expired, lists.pending))
     if listed is None and not elsewhere:
