@@ -3,9 +3,9 @@
 Early: buried with attempts left and no permanent failure, whether a dead letter says so or the final list alone; or without any
 attempt, for another reason than `permanent` or `poison`. Missing: the last of `attempts_max` failed attempts, or a permanent error,
 without `dead`, or a final listing as failed, after it. Both at once: dead and done. Not one letter for each move to DEAD, where the
-system tells its dead letters. A redrive gives a new budget. What an attempt comes to decides nothing for a task that ended otherwise,
-where another had already replaced it, or its worker may never have been able to report it: its lease had run out, or it died, stood
-still or was cut off before the next attempt.
+system tells its dead letters, or states `dead_letters`. A redrive gives a new budget. What an attempt comes to decides nothing for a
+task that ended otherwise, where another had already replaced it, or its worker may never have been able to report it: its lease had
+run out, or it died, stood still or was cut off before the next attempt.
 """
 
 from scenarios.judging.causes import decides_nothing, is_done
@@ -20,7 +20,7 @@ _NEEDS_NO_ATTEMPT = frozenset({"permanent", "poison"})
 def check(history: History, policy: Policy) -> Findings:
     """Tasks given up too early, not at all, twice, or although they had succeeded."""
     lists = history.lists
-    tells_letters = any(timeline.deads for timeline in history.tasks.values())
+    tells_letters = bool(policy.dead_letters) or any(timeline.deads for timeline in history.tasks.values())
     violations: list[Violation] = []
     exercised = 0
     undecided = ""
