@@ -1,6 +1,7 @@
 """Messages in the work queue that the system never sent: a world puts them there, and the system must neither stumble nor stop."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.world import World
@@ -22,7 +23,7 @@ class Strays:
     def spawn(self) -> None:
         """A fiber for each."""
         for number, stray in enumerate(self._strays, start=1):
-            self._world.spawn(f"stray-{number}", lambda stray=stray: self._put(stray))
+            self._world.spawn(f"stray-{number}", partial(self._put, stray))
 
     def missed(self) -> list[str]:
         """The messages that found no queue."""
