@@ -43,9 +43,11 @@ class Policy:
     """The limits that a system states. JSON names as in docs/history.md.
 
     `delays_s`: [least, most] seconds before each retry. `budget_s`: how long after healing the system may take to catch up.
-    `overtakes_max`: maximum number of later submitted tasks that may overtake a waiting task. `wait_s`: a number, or a number for
-    each priority, keyed by text. `catch_up`: what happens to missed occurrences of the schedules that clients set up; `schedules` state
-    it for each. `warnings`: made when the policy is read, not stated by the system.
+    `overtakes_max`: maximum number of later submitted tasks that may overtake a waiting task. `wait_s`: a number, or a number for each
+    priority, keyed by text. `catch_up`: what happens to missed occurrences of the schedules that clients set up; `schedules` state it
+    for each. `dead_letters`: each transition to DEAD has a dead letter. `renews_leases`: an attempt renews its lease while it works.
+    `ends_at_deadline`: a task that is not done by its deadline expires, also if it runs. `warnings`: made when the policy is read, not
+    stated by the system.
     """
 
     attempts_max: int | None = None
@@ -66,6 +68,9 @@ class Policy:
     concurrency: Concurrency | None = None
     schedules: Mapping[str, Schedule] | None = None
     catch_up: CatchUp | None = None
+    dead_letters: bool | None = None
+    renews_leases: bool | None = None
+    ends_at_deadline: bool | None = None
     warnings: tuple[str, ...] | None = None
 
 

@@ -34,6 +34,7 @@ from scenarios.simulated.call_faults import CallFaults
 from scenarios.simulated.coverage import Coverage
 from scenarios.simulated.probe import KILLED_BY_TASK, SimulatedProbe
 from scenarios.simulated.stage import SimulatedStage
+from scenarios.simulated.strays import Strays
 from scenarios.simulated.system import Simulation, without
 from scenarios.simulated.worlds.plan import WorldPlan, call_faults_by_call, strike_of
 
@@ -138,6 +139,7 @@ class WorldRun:
             checks_fences=plan.without != "fence",
         )
         self._call_faults.set_up(self.world, self.stage.events)
+        self._strays = Strays(self.world, plan.strays)
         for process in simulation.processes(plan.sizes, self._probe):
             self.world.add(process, Skew(*plan.skews.get(process.name, (0.0, 1.0))))
         strikes = [strike_of(strike) for strike in plan.strikes]
@@ -147,6 +149,7 @@ class WorldRun:
     def carry_out(self) -> Simulated:
         """Run and judge the world."""
         self.world.spawn("lab", self._run)
+        self._strays.spawn()
         try:
             self.world.scheduler.run()
         except WorldStuck as error:
@@ -172,6 +175,7 @@ class WorldRun:
         events = self.history()
         states = self.experiment.nemesis.states
         missed_calls = [f"call {one.call} of {one.fiber} never came" for one in self._call_faults.missed()]
+        missed_calls += self._strays.missed()
         problems = [*self.experiment.problems, *(missed_calls if self.plan.must_bite else ())]
         terms = self._simulation.terms
         claims = terms.claims_under(state.fault.name for state in states if state.bit_ns is not None)

@@ -38,7 +38,17 @@ def starts_after_its_deadline(draft: Draft, at_s: float) -> Expected:
     draft.submit(at_s, X, deadline_s=at_s + 0.5)
     draft.succeed(at_s + 1, X, "worker-x")
     done(draft)
-    return {Guarantee.DEADLINE_HONOURED: (X,)}
+    return {Guarantee.DEADLINE_HONOURED: (X,), Guarantee.NOT_DONE_AFTER_DEADLINE: (X,)}
+
+
+def done_after_its_deadline(draft: Draft, at_s: float) -> Expected:
+    """Started in time, done too late, and kept as a success all the same."""
+    draft.submit(at_s, X, deadline_s=at_s + 2)
+    draft.start(at_s + 1, X, "worker-x")
+    draft.add(at_s + 5, "worker-x", "effect", task=X, attempt=1)
+    draft.add(at_s + 5.1, "worker-x", "attempt.ok", task=X, attempt=1)
+    done(draft)
+    return {Guarantee.NOT_DONE_AFTER_DEADLINE: (X,)}
 
 
 def starts_in_a_pause(draft: Draft, at_s: float) -> Expected:

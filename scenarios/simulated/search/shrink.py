@@ -153,6 +153,7 @@ class _Shrinker:
 
     def _plainer(self) -> bool:
         changed = self._try_if_other(skews={}) | self._try_if_other(read_every_s=0.0)
+        changed |= self._try_if_other(strays=())
         for number, task in enumerate(self.plan.tasks):
             for plainer in _plainer_tasks(task):
                 tasks = (*self.plan.tasks[:number], plainer, *self.plan.tasks[number + 1 :])

@@ -104,6 +104,7 @@ def _planned(text: str, rest: str) -> Token:
 def _problem_of(plan: WorldPlan) -> str:
     """Why the plan makes no world, or an endless one; "" if it is valid."""
     counts = {"tasks": len(plan.tasks), "strikes": len(plan.strikes), "failpoints": len(plan.call_faults)}
+    counts["strange messages"] = len(plan.strays)
     for name, count in counts.items():
         if count > PARTS_MAX:
             return f"its plan has {count:,} {name}; {PARTS_MAX:,} are the most"
@@ -115,6 +116,8 @@ def _problem_of(plan: WorldPlan) -> str:
             return f"its plan has {name} = {size}; it is a number from 0 to {PROCESSES_MAX}"
     if plan.without and plan.without not in NETS:
         return f"its plan is without {plan.without[:60]!r}; there are {', '.join(NETS)}"
+    if any(ord(letter) > 255 for stray in plan.strays for letter in stray.body):
+        return "its plan has a strange message with a letter that is no byte"
     if plan.read_every_s and plan.read_every_s < READ_EVERY_MIN_S:
         return f"its plan has read_every_s = {plan.read_every_s!r}; the least is {READ_EVERY_MIN_S}"
     for seconds in _durations(plan):
@@ -139,6 +142,7 @@ def _durations(plan: WorldPlan) -> Iterator[float]:
             value for value in (*strike.aim.values(), *strike.trigger.values()) if isinstance(value, int | float)
         )
     yield from (fault.lasts_s for fault in plan.call_faults)
+    yield from (stray.at_s for stray in plan.strays)
     for skew in plan.skews.values():
         yield from skew
     yield from (plan.delays.slow_s, plan.delays.slow_share, plan.read_every_s, plan.patience_s)

@@ -66,6 +66,13 @@ class PlannedCallFault(msgspec.Struct, frozen=True, omit_defaults=True):
                 raise ValueError(f"no call fault is called {self.kind!r}")
 
 
+class PlannedStray(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A message that the system never sent, put into its work queue at `at_s`; a letter of `body` is a byte."""
+
+    at_s: float
+    body: str
+
+
 class DelayPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     """How requests and answers are delayed: `steady`, `erratic`, or `preempting` (see chaos.simulation.network.delays), or as `stated`."""
 
@@ -91,6 +98,7 @@ class WorldPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     forgets_queues: bool = True  # whether a killed broker may forget a queue that was declared just before
     read_every_s: float = 0.0  # 0: no status is read while tasks run
     must_bite: bool = False  # whether a strike whose trigger never occurs makes the run unknown
+    strays: tuple[PlannedStray, ...] = ()
     without: str = ""  # the safety net that is off (scenarios.simulated.system.NETS)
     patience_s: float = 3.0  # how long after the last submission a fault may still wait for its trigger
 

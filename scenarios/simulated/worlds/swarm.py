@@ -22,6 +22,7 @@ from chaos.faults import (
 from scenarios.experiment.plan import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedCallFault, PlannedStrike, PlannedTask, WorldPlan
+from scenarios.simulated.worlds.unusual import with_unusual
 
 NAME = "swarm"
 STRIKE_TIMEOUT_S = 4.0
@@ -52,7 +53,7 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         sizes = msgspec.structs.replace(sizes, relays=1)  # of two, either may publish everything
     draw = _Draw(chance, sizes, tasks, terms)
     struck = [kind(draw) for kind in kinds for _ in range(chance.choice((1, 1, 2)))]
-    return WorldPlan(
+    plan = WorldPlan(
         scenario=NAME,
         seed=seed,
         tasks=tasks,
@@ -65,6 +66,7 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         read_every_s=chance.choice((0.0, 0.05, 0.3)),
         patience_s=STRIKE_TIMEOUT_S,
     )
+    return with_unusual(plan, terms)
 
 
 def _tasks(chance: Random, attempts_max: int) -> tuple[PlannedTask, ...]:

@@ -24,7 +24,7 @@ EVENTS_OF_UNREMARKABLE_MAX = 60
 
 _COLUMNS = {
     **dict.fromkeys(("t_ns", "attempt", "fence"), "BIGINT"),
-    **dict.fromkeys(("t_s", "due_s", "deadline_s"), "DOUBLE"),
+    **dict.fromkeys(("t_s", "due_s", "deadline_s", "ttl_s"), "DOUBLE"),
     **dict.fromkeys(
         ("event", "task", "resource", "step", "from", "to", "state", "key", "user", "scope", "order_key", "result"),
         "VARCHAR",
@@ -160,7 +160,8 @@ class Summaries:
         assert counts is not None
         counted = Unremarkable(*(int(count or 0) for count in counts))
         awaited = counted.tasks if isinstance(policy.wait_s, int | float) else 0
-        return replace(counted, listed=counted.tasks if lists_done else 0, awaited=awaited)
+        deadlines = counted.with_deadline if policy.ends_at_deadline else 0
+        return replace(counted, listed=counted.tasks if lists_done else 0, awaited=awaited, deadlines=deadlines)
 
     def _one(self, query: str) -> int | None:
         row = self._connection.execute(query).fetchone()
@@ -232,7 +233,7 @@ WITH named AS (
         END AS code,
         coalesce(t_ns, CAST(round(t_s * {NS_PER_S}) AS BIGINT)) AS t_ns,
         event = 'attempt.fail' AS is_failure,
-        "from", "to", state, fence, step, deadline_s, priority, result,
+        "from", "to", state, fence, step, deadline_s, ttl_s, priority, result,
         CASE WHEN key IS NOT NULL THEN hash(key, coalesce("user", '')) END AS key
     FROM {{source}}
     WHERE event NOT IN ({_IGNORED_NAMES})
@@ -265,7 +266,8 @@ WITH named AS (
         min(CASE WHEN code = {_ONE["state"]} AND "to" = 'SUCCEEDED' AND "from" = 'RUNNING' THEN t_ns END) AS succeeded_ns,
         min(CASE WHEN code = {_ONE["status"]} AND state = 'SUCCEEDED' THEN t_ns END) AS read_final_ns,
         max(CASE WHEN code = {_ONE["status"]} AND state <> 'SUCCEEDED' THEN t_ns END) AS read_other_ns,
-        min(deadline_s) AS deadline_s
+        min(deadline_s) AS deadline_s,
+        min(CASE WHEN code = {_ONE["lease.acquired"]} THEN t_ns + ttl_s * {NS_PER_S} END) AS lease_end_ns
     FROM named
     WHERE subject IS NOT NULL
     GROUP BY subject
@@ -283,7 +285,8 @@ SELECT
         AND (read_final_ns IS NULL OR succeeded_ns IS NULL OR succeeded_ns <= read_final_ns)
         AND (read_final_ns IS NULL OR effect_ns <= read_final_ns)
         AND (results_read = 0 OR (read_result_min = read_result_max AND (result IS NULL OR result = read_result_min)))
-        AND (deadline_s IS NULL OR start_ns <= deadline_s * {NS_PER_S} - 1)
+        AND (deadline_s IS NULL OR greatest(start_ns, end_ns, coalesce(succeeded_ns, end_ns)) <= deadline_s * {NS_PER_S} - 1)
+        AND (lease_end_ns IS NULL OR end_ns <= lease_end_ns)
         AND ({_ROWS} = 0 OR ({_ROWS} = 3 AND accepted_ns < running_ns AND running_ns < succeeded_ns)),
         false
     ) AS plain,

@@ -57,6 +57,8 @@ CLAIMS = frozenset(
         Guarantee.RECOVERS_IN_TIME,
         Guarantee.RETRY_SCHEDULE,
         Guarantee.OUTCOME_REPORTED,
+        Guarantee.LEASE_KEPT,
+        Guarantee.NOT_DONE_AFTER_DEADLINE,
     }
 )
 """Not claimed: features that do not exist yet, and nothing_leaked where nothing is searched for."""
@@ -90,6 +92,9 @@ def policy_of(settings: Settings) -> Policy:
         delays_s=_delays_s(settings),
         tolerance_s=TOLERANCE_S,
         budget_s=BUDGET_S,
+        dead_letters=True,
+        renews_leases=True,
+        ends_at_deadline=True,
     )
 
 
