@@ -19,6 +19,7 @@ from chaos.faults import (
     SwallowAck,
     WithholdConfirm,
 )
+from chaos.simulation import SERVICES
 from scenarios.experiment.plan import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedCallFault, PlannedStrike, PlannedTask, WorldPlan
@@ -32,7 +33,6 @@ SURE_TRIES = 6
 STORM_S = 1.2
 """Faults at a time strike within this time."""
 
-_SERVICES = ("mysql", "redis", "rabbitmq")
 _CALLS_MAX = {"worker": 36, "relay": 60, "rescuer": 50, "api": 9}
 """Call faults are drawn among the first calls of a loop, up to this number (for the API: of a request)."""
 
@@ -223,7 +223,7 @@ def _at_sync_point(fault: str, draw: _Draw, when: str, lasts_s: float) -> Planne
 
 
 def _kill_service(draw: _Draw) -> PlannedStrike:
-    service = draw.chance.choice(("mysql", "redis", "rabbitmq", "rabbitmq"))
+    service = draw.chance.choice((*SERVICES, "rabbitmq"))  # the broker twice as often
     return PlannedStrike(KillService.name, {"service": service}, at_s=draw.instant_s(), lasts_s=draw.short_s())
 
 
@@ -250,7 +250,7 @@ def _degrade(draw: _Draw) -> PlannedStrike:
     kind = draw.chance.choice(("blackhole", "blackhole", "delay", "reset", "refuse"))
     aim = {
         "process": draw.process(),
-        "service": draw.chance.choice(_SERVICES),
+        "service": draw.chance.choice(SERVICES),
         "kind": kind,
         "value": round(draw.chance.uniform(5.0, 500.0), 1),
     }
