@@ -44,9 +44,9 @@ class Policy:
 
     `delays_s`: [least, most] seconds before each retry. `budget_s`: how long after healing the system may take to catch up.
     `overtakes_max`: by how many tasks that were submitted after it a waiting task may be overtaken. `wait_s`: a number, or one for
-    each priority, keyed by text. `dead_letters`: each move to DEAD has a dead letter. `renews_leases`: an attempt renews its lease while
-    it works. `ends_at_deadline`: a task that is not done by its deadline expires, also if it runs. `warnings` are of this reading, and no
-    part of what the system states.
+    each priority, keyed by text. `dead_letters`: each move to DEAD has a dead letter. `renew_s`: how long an attempt works at most before
+    it renews its lease. `ends_at_deadline`: a task that is not done by its deadline expires, also if it runs. `warnings` are of this
+    reading, and no part of what the system states.
     """
 
     attempts_max: int | None = None
@@ -67,7 +67,7 @@ class Policy:
     concurrency: Concurrency | None = None
     schedules: Mapping[str, Schedule] | None = None
     dead_letters: bool | None = None
-    renews_leases: bool | None = None
+    renew_s: float | None = None
     ends_at_deadline: bool | None = None
     warnings: tuple[str, ...] | None = None
 
@@ -81,7 +81,7 @@ EVERY_MIN_S = 0.001
 
 _BOUNDS = (
     *("attempts_max", "tolerance_s", "budget_s", "grace_s", "overtakes_max"),
-    *("ack_s", "lease_s", "key_window_s", "result_ttl_s"),
+    *("ack_s", "lease_s", "renew_s", "key_window_s", "result_ttl_s"),
 )
 _WINDOW_NAMES = ("kind", "n", "per_s", "burst", "starts")
 
