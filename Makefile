@@ -1,4 +1,4 @@
-# make demo: set up and show what the lab does.  make test: set up, bring the services, run every test.  make test-quick: while you work.
+# make demo: set up and show what the lab does.  make test: set up, install the services, run every test.  make test-quick: while you work.
 .POSIX:
 .SUFFIXES:
 
@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST = $(BIN)/pytest
 
-# One target a kind of test: tests/README.md says what each is.
+# One target for each kind of test; tests/README.md describes them.
 KINDS = test-unit test-stateful test-simulation test-conformance test-services test-end-to-end test-negative test-plugin test-packaging test-browser test-architecture test-third-party
 
 # The tests to run while working: no services, no test marked slow, a tenth of the drawn examples.
@@ -24,7 +24,7 @@ demo: $(VENV)/installed
 
 # A missing service fails the tests in CI; elsewhere its tests are skipped with their reason.
 test: $(VENV)/installed-dev
-	@.ci/services $(BIN) || { test -z "$$CI" && echo "going on without: tests that need it are skipped"; }
+	@.ci/services $(BIN) || { test -z "$$CI" && echo "going on without services: tests that need them are skipped"; }
 	$(MAKE) lint
 	$(PYTEST)
 
@@ -53,7 +53,7 @@ $(KINDS): $(VENV)/installed-dev
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "tasklab needs Python 3.11 or newer; say which: make PYTHON=python3.12"; exit 1; }
+		{ echo "tasklab needs Python 3.11 or newer; name one: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt

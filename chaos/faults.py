@@ -19,6 +19,7 @@ class Fault:
 
     `name`: its name in histories (events `fault.*`), tokens, and `tasklab list faults`. `waits_for_traffic`: it is armed first, and
     bites when the traffic that it waits for comes. `ends_process`: its target is dead from the bite until the fault is lifted.
+    `is_final`: the target never comes back; the fault heals as soon as it has bitten, and others of its role must exist.
     `needs_link`: its process must be linked to the services through a proxy. `loses_ack`: its evidence holds the messages whose
     acknowledgement was lost. `excuses`: which repeats it explains; `fault.begin` carries it to the judges.
     """
@@ -26,6 +27,7 @@ class Fault:
     name: ClassVar[str]
     waits_for_traffic: ClassVar[bool] = False
     ends_process: ClassVar[bool] = False
+    is_final: ClassVar[bool] = False
     needs_link: ClassVar[bool] = False
     loses_ack: ClassVar[bool] = False
     excuses: ClassVar[Excuse] = "disturbance"
@@ -74,6 +76,18 @@ class KillProcess(Fault):
 
 
 @dataclass(frozen=True, slots=True)
+class LoseProcess(Fault):
+    """kill -9 of one process of the system under test, which never comes back: the others of its role have to take over."""
+
+    name = "process_lost"
+    ends_process = True
+    is_final = True
+    excuses = "crash"
+
+    process: str = REACHED
+
+
+@dataclass(frozen=True, slots=True)
 class PauseProcess(Fault):
     """SIGSTOP of one process of the system under test; heals by SIGCONT. The process cannot notice the pause."""
 
@@ -105,52 +119,44 @@ class FailOverRedis(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class SwallowAck(Fault):
+class _NthOnAmqpLink(Fault):
+    """A fault at the `nth` operation of one kind on the link of `process` to RabbitMQ."""
+
+    waits_for_traffic = True
+    needs_link = True
+
+    process: str
+    nth: int
+
+    @property
+    def struck_service(self) -> str:
+        """RabbitMQ: the fault strikes the connection to it."""
+        return "rabbitmq"
+
+    def flaw(self) -> str:
+        """A count below 1, which is never reached."""
+        return "" if self.nth >= 1 else f"{self.name} counts from 1, not from {self.nth}"
+
+
+@dataclass(frozen=True, slots=True)
+class SwallowAck(_NthOnAmqpLink):
     """The `nth` basic.ack that `process` sends to RabbitMQ never arrives; then its connection is cut. Heals by itself.
 
     Counted from the start of the fault, over all connections of the process; an ack of many deliveries counts once.
     """
 
     name = "ack_swallowed"
-    waits_for_traffic = True
-    needs_link = True
     loses_ack = True
-
-    process: str
-    nth: int
-
-    @property
-    def struck_service(self) -> str:
-        """RabbitMQ: the fault strikes the connection to it."""
-        return "rabbitmq"
-
-    def flaw(self) -> str:
-        """A count below 1, which is never reached."""
-        return _flaw_of_count(self.name, self.nth)
 
 
 @dataclass(frozen=True, slots=True)
-class WithholdConfirm(Fault):
+class WithholdConfirm(_NthOnAmqpLink):
     """The `nth` basic.publish of `process` arrives; after it nothing passes between the process and RabbitMQ in either direction.
 
     Counted as in SwallowAck. Heals by cutting the frozen connections and accepting new ones; the withheld frames are lost.
     """
 
     name = "confirm_withheld"
-    waits_for_traffic = True
-    needs_link = True
-
-    process: str
-    nth: int
-
-    @property
-    def struck_service(self) -> str:
-        """RabbitMQ: the fault strikes the connection to it."""
-        return "rabbitmq"
-
-    def flaw(self) -> str:
-        """A count below 1, which is never reached."""
-        return _flaw_of_count(self.name, self.nth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +200,18 @@ def injector_name(fault: type[Fault]) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", fault.__name__).lower()
 
 
-def _flaw_of_count(fault: str, nth: int) -> str:
-    return "" if nth >= 1 else f"{fault} counts from 1, not from {nth}"
-
-
 FAULTS: Mapping[str, type[Fault]] = {
     fault.name: fault
-    for fault in (KillProcess, PauseProcess, KillService, FailOverRedis, SwallowAck, WithholdConfirm, DegradeNetwork)
+    for fault in (
+        KillProcess,
+        LoseProcess,
+        PauseProcess,
+        KillService,
+        FailOverRedis,
+        SwallowAck,
+        WithholdConfirm,
+        DegradeNetwork,
+    )
 }
 """Every fault by its name. To add one: a class here, an injector in chaos/injectors/, its twin in chaos/simulation/injectors/.
 

@@ -1,7 +1,7 @@
 """Run directories → one self-contained HTML file: the entry point of this package."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from scenarios.judging.journey import LANES
 from scenarios.judging.judgement_record import VerdictRecord
 from scenarios.judging.verdict import Ruling
 from scenarios.record.history import NS_PER_S
+from scenarios.record.run_facts import RunFacts
 from scenarios.stored.open_tasks import OpenTasks
 from scenarios.stored.rundir import LOGS, write_whole
 
@@ -34,7 +35,7 @@ from scenarios.stored.rundir import LOGS, write_whole
 class GuaranteeRow:
     """A row of the verdict table. `group`: the ruling, where "held" and "held (not exercised)" are two.
 
-    `at_stake`: the scenario is designed to violate this guarantee.
+    `at_stake`: the scenario is designed to violate this guarantee. `tested_by`: scenarios that test it, where the run did not.
     """
 
     name: str
@@ -43,6 +44,7 @@ class GuaranteeRow:
     verdict: VerdictRecord
     bound: str
     at_stake: bool
+    tested_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Section:
 
 
 def write_report(run_directories: Sequence[Path], out: Path, *, inapplicable: Sequence[Inapplicable] = ()) -> Path:
-    """Write the report of some runs to `out`, whole or not at all; return `out`. `inapplicable`: shown in the matrix of several runs.
+    """Write the report of some runs to `out`, atomically; return `out`. `inapplicable`: shown in the matrix of several runs.
 
     Raises:
         NotARun: a path holds neither a run nor runs.
@@ -158,8 +160,8 @@ def _section(anchor: str, run: StoredRun, dots_max: int, beside: Path | None) ->
         run=run,
         timeline=timeline,
         overall=overall(run, timeline),
-        guarantees=_guarantee_rows(judgement.verdicts, bounds, run.facts.at_stake) if judgement else (),
-        not_claimed=_guarantee_rows(judgement.not_claimed, bounds, run.facts.at_stake) if judgement else (),
+        guarantees=_guarantee_rows(judgement.verdicts, bounds, run.facts) if judgement else (),
+        not_claimed=_guarantee_rows(judgement.not_claimed, bounds, run.facts) if judgement else (),
         balance=balance_of(judgement.account) if judgement and judgement.account else None,
         series=series_of(run.recorded.history, timeline.end_ns, dots_max=dots_max),
         journeys=journeys,
@@ -192,12 +194,18 @@ _GROUPS = ("broken", "unknown", "held", "held (not exercised)")
 
 
 def _guarantee_rows(
-    verdicts: Mapping[str, VerdictRecord], bounds: Mapping[str, str], at_stake: Collection[str]
+    verdicts: Mapping[str, VerdictRecord], bounds: Mapping[str, str], facts: RunFacts
 ) -> tuple[GuaranteeRow, ...]:
     """The rows of a verdict table: broken guarantees first, and in each group those at stake first."""
     rows = [
         GuaranteeRow(
-            name, _SENTENCES.get(name, ""), _group_of(verdict), verdict, bounds.get(name, ""), name in at_stake
+            name,
+            _SENTENCES.get(name, ""),
+            _group_of(verdict),
+            verdict,
+            bounds.get(name, ""),
+            name in facts.at_stake,
+            () if verdict.exercised else tuple(facts.tested_by.get(name, ())),
         )
         for name, verdict in verdicts.items()
     ]
@@ -209,7 +217,7 @@ def _group_of(verdict: VerdictRecord) -> str:
 
 
 def _problems(run: StoredRun) -> tuple[str, ...]:
-    """Every failure of the lab's own work; a problem that an earlier sentence already contains is left out."""
+    """All failures of the lab, without those that an earlier sentence already contains."""
     problems: list[str] = []
     for problem in _all_problems(run):
         if not any(problem in earlier for earlier in problems):

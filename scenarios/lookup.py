@@ -4,6 +4,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import pkgutil
+from functools import cache
 
 from scenarios import catalogue
 from scenarios.contract.system import System
@@ -20,7 +21,7 @@ CONTROL = "control"
 _MOVED = {
     f"scenarios.systems.{name}:system": f"scenarios.systems.{name}.plugin:system" for name in ("reference", "naive")
 }
-"""Addresses in run directories and tokens of earlier versions, with their present equivalents."""
+"""Addresses in run directories and tokens of earlier versions, with their current equivalents."""
 
 
 def scenario_names() -> list[str]:
@@ -44,6 +45,18 @@ def find_scenario(name: str) -> Scenario:
         raise UnknownName("scenario", name, scenario_names())
     scenario: Scenario = importlib.import_module(f"{catalogue.__name__}.{name}").SCENARIO
     return scenario
+
+
+@cache
+def scenarios_testing(promise: str) -> tuple[str, ...]:
+    """The scenarios of the catalogue in which the promise is at stake; those whose faults strike no service come first."""
+    found = [find_scenario(name) for name in scenario_names()]
+    testing = [scenario for scenario in found if promise in scenario.at_stake]
+    return tuple(scenario.name for scenario in sorted(testing, key=_strikes_services))
+
+
+def _strikes_services(scenario: Scenario) -> bool:
+    return any(strike.fault.struck_service is not None for strike in scenario.strikes)
 
 
 def system_names() -> list[str]:
@@ -104,7 +117,7 @@ def _load_installed(point: importlib.metadata.EntryPoint) -> System:
 
 
 def address_of(module_name: str) -> str:
-    """Where a module is: tokens and run.json name the lab's systems `scenarios.systems.…`; a wheel puts them elsewhere."""
+    """The import name of a module: tokens and run.json name the lab's systems `scenarios.systems.…`; in a wheel they are elsewhere."""
     ours = module_name.removeprefix("scenarios.systems.")
     home = f"{__package__}.systems"
     is_ours = ours != module_name and importlib.util.find_spec(f"{home}.{ours.partition('.')[0]}") is not None
@@ -122,7 +135,7 @@ def is_own(address: str) -> bool:
 
 
 def is_registered(name: str) -> bool:
-    """Whether the name alone decides nothing about which code is imported: a name of a list, or an address in the lab itself."""
+    """Whether the name can import only registered code: a name in a list, or an address in the lab itself."""
     module_name, colon, _ = name.partition(":")
     return not colon or (all(part.isidentifier() for part in module_name.split(".")) and is_own(name))
 

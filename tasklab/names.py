@@ -1,4 +1,4 @@
-"""The public names, each once. `tasklab` offers them and loads this module when the first of them is touched."""
+"""The public names. `tasklab` provides them and loads this module at the first use of one."""
 
 from chaos.environment import ProcessSpec as ProcessSpec
 from chaos.environment import ServiceName as ServiceName
@@ -9,6 +9,7 @@ from scenarios.contract.system import Addressed as Addressed
 from scenarios.contract.system import Audited as Audited
 from scenarios.contract.system import Bounded as Bounded
 from scenarios.contract.system import Cancel as Cancel
+from scenarios.contract.system import Capable as Capable
 from scenarios.contract.system import Client as Client
 from scenarios.contract.system import Dumping as Dumping
 from scenarios.contract.system import Embeddable as Embeddable
@@ -17,9 +18,13 @@ from scenarios.contract.system import Operation as Operation
 from scenarios.contract.system import Outcome as Outcome
 from scenarios.contract.system import Pace as Pace
 from scenarios.contract.system import Paced as Paced
+from scenarios.contract.system import Pause as Pause
 from scenarios.contract.system import Policy as Policy
 from scenarios.contract.system import ReadStatus as ReadStatus
+from scenarios.contract.system import Redrive as Redrive
 from scenarios.contract.system import Reserving as Reserving
+from scenarios.contract.system import Resume as Resume
+from scenarios.contract.system import SetSchedule as SetSchedule
 from scenarios.contract.system import Submit as Submit
 from scenarios.contract.system import System as System
 from scenarios.contract.system import Versioned as Versioned

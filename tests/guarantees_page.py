@@ -1,7 +1,7 @@
-"""Writes docs/guarantees.md: for each promise its sentence, its rule, the planted kinds and the judged cases that prove its judge.
+"""Writes docs/guarantees.md: for each promise its sentence, its rule, the planted kinds and the judged cases that prove its checker.
 
-And the table of states and moves into the pages that tell others what to write. `python -m tests.guarantees_page` writes all of it;
-tests hold the files against the code.
+Also writes the table of states and transitions into the pages for authors of systems. `python -m tests.guarantees_page` writes all of it;
+tests compare the files with the code.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from scenarios.judging.checkers import CHECKERS
-from scenarios.judging.checkers.legal_transitions import MOVES, STATES
+from scenarios.judging.checkers.legal_transitions import STATES, TRANSITIONS
 from scenarios.judging.guarantees import Guarantee
 from tests.anomalies import AUDITED_KINDS, KINDS
 from tests.history_drafts import Draft
@@ -22,33 +22,36 @@ CASES = tuple(ROOT / "tests" / "cases" / name for name in ("task-histories.json"
 HEAD = """\
 # Guarantees
 
-Generated from the code by `python -m tests.guarantees_page`; do not edit. For each promise: its sentence, the rule by which its judge
+Generated from the code by `python -m tests.guarantees_page`; do not edit. For each promise: its sentence, the rule by which its checker
 decides (rules 1 to 3, common to all, and the corners are in [history.md](history.md)), the kinds of misbehaviour that are planted in the
-tests to prove that this judge finds them (each at least 200 times, into histories in which every promise is held), and how the judged
-cases come out.
+tests to prove that this checker finds them (each at least 200 times, into histories in which every promise is held), and the verdicts
+on the judged cases.
 """
 
 
-BEGIN = "<!-- states and moves: generated from scenarios/judging/checkers/legal_transitions.py by python -m tests.guarantees_page -->"
-END = "<!-- end of states and moves -->"
+BEGIN = "<!-- states and transitions: generated from scenarios/judging/checkers/legal_transitions.py by python -m tests.guarantees_page -->"
+END = "<!-- end of states and transitions -->"
 
 
 def life_cycle() -> str:
-    """The table of states and what may follow each, between its marks."""
+    """The table of transitions, between its marks."""
     rows = [
-        f"| {f'`{state}`' if state else '(not there)'} | {', '.join(f'`{to}`' for to in STATES if to in moves) or 'nothing: it is final'} |"
+        f"| {f'`{state}`' if state else '(not created)'} | {_listed(TRANSITIONS.get(state, frozenset()))} |"
         for state in (None, *STATES)
-        for moves in (MOVES.get(state, frozenset()),)
     ]
     return "\n".join([BEGIN, "| `from` | `to` |", "| --- | --- |", *rows, END])
+
+
+def _listed(states: frozenset[str]) -> str:
+    return ", ".join(f"`{state}`" for state in STATES if state in states) or "nothing: it is final"
 
 
 def with_life_cycle(text: str) -> str:
     """A page with its table as the code has it."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
-    assert begin, "the page has no mark where the table begins"
-    assert end, "the page has no mark where the table ends"
+    assert begin, "the page has no mark at the begin of the table"
+    assert end, "the page has no mark at the end of the table"
     return before + life_cycle() + after
 
 

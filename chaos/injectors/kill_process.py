@@ -16,7 +16,8 @@ SETTLE_S = 0.2
 class ProcessKill:
     """kill -9 of a process with all its descendants, as when its container or machine dies; heals by starting it again."""
 
-    def __init__(self, host: ProcessHost, process: HostedProcess) -> None:
+    def __init__(self, host: ProcessHost, process: HostedProcess, fault: str = KillProcess.name) -> None:
+        self._fault = fault
         self.target = process.spec.name
         self._host = host
         self._process = process
@@ -36,7 +37,7 @@ class ProcessKill:
         code = self._child.wait(timeout_s)
         if code != -signal.SIGKILL or self._child.pid not in self._killed:
             seen = "it still runs" if code is None else f"it had ended by itself, with exit code {code}"
-            raise FaultDidNotBite(KillProcess.name, self.target, seen)
+            raise FaultDidNotBite(self._fault, self.target, seen)
         below = len(self._killed) - 1
         with_it = f", {below} descendants with it" if below else ""
         return Evidence(f"pid {self._child.pid} ended by SIGKILL{with_it}", at_ns=self._child.ended_ns)

@@ -1,1 +1,1 @@
-"""What a third party writes or carries: the plug-in protocols, the probe, the guard around foreign code."""
+"""The interface to third parties: the plug-in protocols, the probe, the guard around foreign code."""

@@ -1,4 +1,4 @@
-"""What a system states of its own limits and its pace, checked where it is given: a wrong figure is found before anything runs."""
+"""The limits and the pace that a system states, checked before anything runs."""
 
 import math
 from dataclasses import dataclass, fields
@@ -9,16 +9,15 @@ from scenarios.errors import MalformedPolicy
 from scenarios.judging.policy import Policy, policy_from
 
 SECONDS_MAX = 86_400.0
-"""A system that may rest, or hold a lease, for longer than a day cannot be waited for."""
+"""Maximum of every duration in a pace: one day. The lab cannot wait longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What the lab has to know of a system's inner clocks, to wait and to aim long enough; seconds.
+    """Durations of a system in seconds, so that the lab waits, and faults last, long enough.
 
-    `quiet_s`: the longest that the system may rest although it still has something to do: when nothing has moved for that
-    long, the drain has ended, whatever is left. `lease_s`: how long a silent attempt keeps its task, `lock_s`: a silent leader
-    its lock; None where there is no such thing.
+    `quiet_s`: the longest time without progress while there is still work; the drain ends after this time without progress.
+    `lease_s`: how long an attempt without renewal keeps its task; `lock_s`: a leader without renewal its lock. None: it has none.
     """
 
     quiet_s: float = 10.0
@@ -27,10 +26,10 @@ class Pace:
 
 
 def checked_pace(system: str, pace: object) -> Pace:
-    """The pace, if every duration in it is one.
+    """The pace, checked.
 
     Raises:
-        MalformedPolicy: it is no Pace, or a field is not a finite number of seconds from 0 to a day; the message names it.
+        MalformedPolicy: it is not a Pace, or a field is not a finite number of seconds from 0 to a day; the message names it.
     """
     if not isinstance(pace, Pace):
         raise MalformedPolicy(f"{system}: its pace is {pace!r}, not a Pace")
@@ -46,10 +45,10 @@ def checked_pace(system: str, pace: object) -> Pace:
 
 
 def checked_policy(system: str, policy: object) -> Policy:
-    """The policy, if every limit in it is one.
+    """The policy, checked.
 
     Raises:
-        MalformedPolicy: it is no Policy, or a field is not finite, negative or of a wrong type; the message names it.
+        MalformedPolicy: it is not a Policy, or a field is not finite, negative or of a wrong type; the message names it.
     """
     if not isinstance(policy, Policy):
         raise MalformedPolicy(f"{system}: its policy is {policy!r}, not a Policy")

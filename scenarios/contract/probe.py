@@ -1,4 +1,4 @@
-"""The probe as a plug-in sees it, whichever world it is in: tasklab_probe.Probe, or what stands for it in a simulated process."""
+"""The interface of the probe for plug-ins: tasklab_probe.Probe, or its counterpart in a simulated process."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -9,7 +9,7 @@ class Probe(Protocol):
 
     @property
     def record(self) -> Callable[..., None]:
-        """Append one event, by its name and fields, to the history, as this process saw it."""
+        """Append one event, by its name and fields, to the history of this process."""
 
     @property
     def run_task(self) -> Callable[..., dict[str, Any]]:

@@ -1,10 +1,11 @@
-"""The plug-in protocol: all that a third party writes to have a system tested (docs/writing_a_system.md)."""
+"""The plug-in protocol: what a third party implements to have a system tested (docs/writing_a_system.md)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from chaos.environment import ProcessSpec, ServiceName, Services
+from scenarios.contract.capabilities import checked_capabilities, implied_by
 from scenarios.contract.limits import Pace as Pace
 from scenarios.contract.limits import checked_pace, checked_policy
 from scenarios.judging.guarantees import Guarantee
@@ -17,31 +18,39 @@ from scenarios.record.history import Event
 class Handlers:
     """How the lab's handler gets into the workers under test.
 
-    `environment` must reach every process that runs handlers: it puts `tasklab_probe` on PYTHONPATH, and states where its events go.
+    Every process that runs handlers needs the variables of `environment`: PYTHONPATH with `tasklab_probe`, and the place for its events.
     Inside the worker: `tasklab_probe.run_task(payload, attempt=..., key=..., fence=...)`.
     """
 
     environment: Mapping[str, str]
 
     def environment_of(self, process: str) -> Mapping[str, str]:
-        """The variables for one process: those for all, and its name in the history."""
+        """The variables for one process: `environment`, and its name in the history."""
         return {**self.environment, "TASKLAB_ACTOR": process}
 
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """A client hands in a task. `task` is the lab's name for it and is inside `payload` too, under "task"."""
+    """A client submits a task. `task` is the lab's name for it, also in `payload` under "task".
+
+    `deadline_s`, `due_s`: seconds from now after which, or before which, it must not start. `order_key`: tasks of one key keep their
+    order. `priority`: a larger number goes first. `scope`: what it can be paused or limited by. A field that the system lacks is None.
+    """
 
     task: str
     payload: Mapping[str, object]
     user: str = "user-1"
     key: str | None = None
     deadline_s: float | None = None
+    due_s: float | None = None
+    order_key: str | None = None
+    priority: int | None = None
+    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReadStatus:
-    """A client asks how a task is; `id` is what the system answered at its submission."""
+    """A client reads the status of a task; `id` is the system's answer to its submission."""
 
     task: str
     id: str
@@ -49,13 +58,48 @@ class ReadStatus:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """A client withdraws a task."""
+    """A client cancels a task."""
 
     task: str
     id: str
 
 
-Operation = Submit | ReadStatus | Cancel
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A person stops the tasks of a scope, or all: none starts until they are resumed. What runs may go on."""
+
+    scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A person lets the paused tasks of a scope, or all, start again."""
+
+    scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Redrive:
+    """A person puts a dead task back, with all its attempts before it."""
+
+    task: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetSchedule:
+    """A client sets up a schedule: `times` occurrences, the first `every_s` seconds from now, the others as far apart.
+
+    Occurrence k (from 1) is a task of the system's own: its payload is `payload` with "task" set to `NAME#k`.
+    """
+
+    name: str
+    every_s: float
+    times: int
+    payload: Mapping[str, object]
+
+
+Operation = Submit | ReadStatus | Cancel | Pause | Resume | Redrive | SetSchedule
 
 
 OutcomeKind = Literal["ok", "fail", "info"]
@@ -65,7 +109,8 @@ OutcomeKind = Literal["ok", "fail", "info"]
 class Outcome:
     """How an operation ended: `ok`, `fail` (it surely did not happen) or `info` (it may have happened).
 
-    What is not surely one of the first two is `info`: mapping a time-out to `fail` makes the lab blind.
+    Use `info` unless one of the first two is certain: with timeouts mapped to `fail`, the lab cannot find lost or phantom tasks.
+    `result`: of a status, the "result" that the handler returned.
     """
 
     kind: OutcomeKind
@@ -73,13 +118,14 @@ class Outcome:
     state: str | None = None
     percent: float | None = None
     detail: str | None = None
+    result: str | None = None
 
 
 class Client(Protocol):
     """One client of the system; used from one thread at a time."""
 
     def invoke(self, operation: Operation) -> Outcome:
-        """Do it once, without a retry, and return how it ended. A failure of the system is an outcome, not an exception."""
+        """Carry out the operation once, without a retry. A failure of the system is an outcome, not an exception."""
 
     def close(self) -> None:
         """Close its connections."""
@@ -98,7 +144,7 @@ class Account:
 
 @runtime_checkable
 class System(Protocol):
-    """A task system under test. Everything beyond this is an optional power, below."""
+    """A task system under test. All further protocols below are optional powers."""
 
     name: str
     claims: frozenset[Guarantee]
@@ -116,7 +162,7 @@ class Accountable(Protocol):
     """Power: the system can list its tasks."""
 
     def account(self, services: Services) -> Account:
-        """Every task it knows, by its present state."""
+        """Every task that the system knows, by its present state."""
 
 
 @runtime_checkable
@@ -124,7 +170,10 @@ class Audited(Protocol):
     """Power: the system keeps an audit trail."""
 
     def trail(self, services: Services) -> Sequence[Event]:
-        """Its `state`, `dead` and `redrive` events in their order, `t_ns` as nanoseconds of this machine's wall clock since the epoch."""
+        """Its own records in their order: `state`, `dead`, `redrive`, `spawn`, `allowed` and `denied` events.
+
+        `t_ns` in nanoseconds, `due_s` in seconds of this machine's wall clock since the epoch.
+        """
 
 
 @runtime_checkable
@@ -157,16 +206,24 @@ class Paced(Protocol):
 
 
 @runtime_checkable
+class Capable(Protocol):
+    """Power: the system states what it can do; without it, what its claims need."""
+
+    capabilities: frozenset[str]
+    """Names of `scenarios.contract.capabilities`."""
+
+
+@runtime_checkable
 class Addressed(Protocol):
-    """Power: the system takes submissions over HTTP in the form that docs/load.md states; a load test needs it."""
+    """Power: the system accepts submissions over HTTP in the form of docs/load.md; load tests need it."""
 
     def api_url(self, services: Services) -> str:
-        """Of the API, without a path: `http://127.0.0.1:8000`."""
+        """The URL of the API without a path, such as `http://127.0.0.1:8000`."""
 
 
 @runtime_checkable
 class Reserving(Protocol):
-    """Power: the system names promises that it does not make while a certain fault is on."""
+    """Power: the system states promises that it does not make during certain faults."""
 
     reservations: Mapping[str, frozenset[Guarantee]]
     """By the name of the fault."""
@@ -174,14 +231,14 @@ class Reserving(Protocol):
 
 @runtime_checkable
 class Embeddable(Protocol):
-    """Power: the system can run without any server, in a process of its own."""
+    """Power: the system can run without any server."""
 
     def embedded_processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
-        """As `processes`, with nothing but `services.directory` to keep things in."""
+        """As `processes`; the only storage is `services.directory`."""
 
 
 def claims_under(system: System, faults: Iterable[str]) -> frozenset[Guarantee]:
-    """What the system promises where these faults strike."""
+    """The promises of the system during these faults."""
     if not isinstance(system, Reserving):
         return system.claims
     return system.claims.difference(*(system.reservations.get(fault, frozenset()) for fault in faults))
@@ -191,7 +248,7 @@ def policy_of(system: System) -> Policy:
     """The limits that the system states, or none.
 
     Raises:
-        MalformedPolicy: one of them is no limit; the message names the field.
+        MalformedPolicy: one of them is invalid; the message names the field.
     """
     return checked_policy(system.name, system.policy) if isinstance(system, Bounded) else NO_POLICY
 
@@ -200,6 +257,15 @@ def pace_of(system: System) -> Pace:
     """The pace that the system states, or the defaults.
 
     Raises:
-        MalformedPolicy: one of its durations is none; the message names the field.
+        MalformedPolicy: one of its durations is invalid; the message names the field.
     """
     return checked_pace(system.name, system.pace) if isinstance(system, Paced) else Pace()
+
+
+def capabilities_of(system: System) -> frozenset[str]:
+    """What the system can do, as it states, or as its claims need.
+
+    Raises:
+        UnknownName: it states a capability that does not exist.
+    """
+    return checked_capabilities(system.capabilities) if isinstance(system, Capable) else implied_by(system.claims)

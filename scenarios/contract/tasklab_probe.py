@@ -1,7 +1,7 @@
-"""What runs inside a worker under test: the recorder, the way to the outside resource, and the lab's handler.
+"""The lab's part inside a worker under test: the recorder, the client of the outside resource, and the lab's handler.
 
-One file, standard library only. The lab copies it alone onto the worker's PYTHONPATH, so that it works in any virtual
-environment beside any versions. Four variables tell it where it is:
+One file, standard library only. The lab copies only this file onto the worker's PYTHONPATH, so that it works in any virtual
+environment with any versions. Four variables configure it:
 
     TASKLAB_RUN       the run directory: events are appended to history.ACTOR.PID.jsonl in it
     TASKLAB_ACTOR     the name of this process in the history
@@ -15,6 +15,7 @@ A lease, as its holder sees it:    with tasklab_probe.lease("orders", fence=fenc
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -24,11 +25,11 @@ import time
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
 
-OUTSIDE_TIMEOUT_S = 120.0  # longer than any pause the lab inflicts: a held reply must not look like a failure
+OUTSIDE_TIMEOUT_S = 120.0  # longer than any pause by the lab: a delayed reply must not look like a failure
 
 
 class TaskError(Exception):
-    """The handler failed as its payload told it to; `kind` says how: transient, permanent or unknown."""
+    """The handler failed as its payload demanded; `kind`: transient, permanent or unknown."""
 
     def __init__(self, kind: str, task: str) -> None:
         super().__init__(f"{kind} failure of task {task}, as planned")
@@ -36,17 +37,22 @@ class TaskError(Exception):
         self.task = task
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        """For systems that hand exceptions from process to process: without it, a copy could not be made from the message."""
+        """For systems that pickle exceptions between processes: the message alone is not enough to construct a copy."""
         return type(self), (self.kind, self.task)
 
 
+def digest(result: str) -> str:
+    """What a history says of a result."""
+    return hashlib.sha256(result.encode()).hexdigest()[:16]
+
+
 class Recorder:
-    """Appends events to one file, one write an event, so that kill -9 loses nothing already recorded."""
+    """Appends events to one file with one write for each event, so that kill -9 loses no recorded event."""
 
     def __init__(self, path: str, actor: str, t0_ns: int) -> None:
         self.actor = actor
         self._t0_ns = t0_ns
-        self._order = threading.RLock()  # between the stamp and the write: in one file, time never goes back
+        self._order = threading.RLock()  # held from timestamp to write: in one file, time never goes back
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def now_ns(self) -> int:
@@ -54,25 +60,25 @@ class Recorder:
         return time.monotonic_ns() - self._t0_ns
 
     def record(self, event: str, **fields: Any) -> None:
-        """Append one event, stamped now; `actor` may name another process than this one. Fields that are None are left out."""
+        """Append one event with the present time. `actor` among the fields overrides this process. Fields that are None are left out."""
         with self._order:
             line: Dict[str, Any] = {"t_ns": self.now_ns(), "actor": self.actor, "event": event}
             line.update((name, value) for name, value in fields.items() if value is not None)
             self.append(line)
 
     def append(self, line: Mapping[str, Any]) -> None:
-        """Append an event that carries its own time and actor."""
+        """Append an event that has its own time and actor."""
         content = json.dumps(line, separators=(",", ":")).encode() + b"\n"
         if os.write(self._file, content) != len(content):
-            raise OSError("the history could not be written whole: is the disk full?")
+            raise OSError("the history could not be written completely; is the disk full?")
 
     def close(self) -> None:
-        """Close the file; what was recorded is already there."""
+        """Close the file; all recorded events are already in it."""
         os.close(self._file)
 
 
 class Outside:
-    """A connection to the outside resource of the lab; one request, one reply, in order."""
+    """A connection to the outside resource of the lab: one request, one reply, in order."""
 
     def __init__(self, address: str, actor: str) -> None:
         host, _, port = address.rpartition(":")
@@ -82,9 +88,9 @@ class Outside:
         self._replies = self._socket.makefile("rb")
 
     def arrive(self, point: str, subject: str) -> int:
-        """Say that this process has come to a point; how often `subject` has come there by now, this time included.
+        """Report that this process has reached a point; the number of times that `subject` has reached it, this one included.
 
-        The lab may keep the answer back: that is where it aims its faults.
+        The lab may delay the reply: this is a sync point for its faults.
         """
         return int(self._ask(op="arrive", point=point, subject=subject)["count"])
 
@@ -97,7 +103,7 @@ class Outside:
         key: Optional[str] = None,
         fence: Optional[int] = None,
     ) -> bool:
-        """Whether the effect was accepted. Refused: its key was seen before, or a newer fence was."""
+        """Whether the effect was accepted. Refused: its key, or a newer fence, was seen before."""
         return bool(self._ask(op="effect", task=task, step=step, attempt=attempt, key=key, fence=fence)["accepted"])
 
     def write(self, resource: str, *, fence: Optional[int] = None) -> bool:
@@ -109,7 +115,7 @@ class Outside:
         self._socket.sendall(json.dumps(request, separators=(",", ":")).encode() + b"\n")
         reply = self._replies.readline()
         if not reply.endswith(b"\n"):
-            raise ConnectionError("the outside resource hung up")
+            raise ConnectionError("the outside resource closed the connection")
         answer: Dict[str, Any] = json.loads(reply)
         if "error" in answer:
             raise ValueError("the outside resource refused the request: " + str(answer["error"]))
@@ -117,10 +123,10 @@ class Outside:
 
 
 class Lease:
-    """A lease or lock of this process, told to the history: a context manager, or its three methods. Thread-safe.
+    """Records a lease or lock of this process in the history: a context manager, or its three methods. Thread-safe.
 
-    Tell of it from the inside: `acquired` after the system has given it, `released` before the process gives it back. A renewal
-    that is under way when the lease is released is not told any more.
+    Record it from the inside: call `acquired` after the system has granted it, and `released` before the process releases it.
+    Renewals after `released` are not recorded.
     """
 
     def __init__(
@@ -138,20 +144,20 @@ class Lease:
         """The process holds it."""
         with self._lock:
             self._held = True
-            self._tell("lease.acquired", ttl_s=self._ttl_s, asked_ns=self._asked_ns)
+            self._record_event("lease.acquired", ttl_s=self._ttl_s, asked_ns=self._asked_ns)
 
     def renewed(self, *, ttl_s: Optional[float] = None, asked_ns: Optional[int] = None) -> None:
-        """It runs for `ttl_s` seconds from now on, or as long as at first."""
+        """The lease was renewed: for `ttl_s` seconds from now, or its first duration."""
         with self._lock:
             if self._held:
-                self._tell("lease.renewed", ttl_s=self._ttl_s if ttl_s is None else ttl_s, asked_ns=asked_ns)
+                self._record_event("lease.renewed", ttl_s=self._ttl_s if ttl_s is None else ttl_s, asked_ns=asked_ns)
 
     def released(self) -> None:
-        """The process is about to give it back. Told once."""
+        """The process is about to release it. Recorded once."""
         with self._lock:
             if self._held:
                 self._held = False
-                self._tell("lease.released")
+                self._record_event("lease.released")
 
     def __enter__(self) -> Lease:
         self.acquired()
@@ -160,7 +166,7 @@ class Lease:
     def __exit__(self, *exc_info: object) -> None:
         self.released()
 
-    def _tell(self, event: str, **fields: Any) -> None:
+    def _record_event(self, event: str, **fields: Any) -> None:
         self._record(event, resource=self._resource, fence=self._fence, **fields)
 
 
@@ -195,25 +201,30 @@ class Probe:
         fence: Optional[int] = None,
         report: Optional[Callable[[str, int], None]] = None,
     ) -> Dict[str, Any]:
-        """The handler of the lab: record the attempt, work a while, have the effects, record the end.
+        """The handler of the lab: record the attempt, work for a while, have the effects, record the end.
 
-        `payload`: "task" (its name), "work_s" (how long it works), "steps" (effects, default 1), "outcomes" (per try: "ok",
-        "transient", "permanent", "unknown" or "die"; what comes after the list is "ok"). `attempt` is the number the system
-        gave, if it gives any; `key` the idempotency key it hands to the outside (the step is added to it), `fence` its fencing
-        token. `report(step, percent)` is how the handler tells the system of its progress.
+        `payload`: "task" (its name), "work_s" (duration of the work), "steps" (number of effects, default 1), "reports" (number of
+        progress reports, default 1), "outcomes" (per try: "ok", "transient", "permanent", "unknown" or "die"; "ok" after the end of
+        the list). `attempt`: the system's number of the attempt, if it has one. `key`: the idempotency key for the outside resource
+        (the step is appended). `fence`: the fencing token. `report(step, percent)`: called by the handler to report its progress to
+        the system.
+
+        Returns what the handler gives to its system: "task"; "result" (a text) if the payload has a "result_size"; "children" (payloads
+        to submit) and "then" (a payload to run after all children) if the payload has them.
 
         Raises:
-            TaskError: the payload said so.
+            TaskError: the payload demanded a failure.
         """
         task = str(payload["task"])
-        with self._recorded(task, attempt):
+        with self._recorded(task, attempt) as handed_back:
             tries = self.outside.arrive("attempt", task)
+            handed_back.update(_handed_back(payload, tries))
             for do, what in self._work(task, payload, tries, attempt, key, fence, report):
                 if do == "rest":
                     self._rest(what)
                 else:
                     what()
-        return {"task": task}
+        return handed_back
 
     async def run_task_async(
         self,
@@ -224,19 +235,20 @@ class Probe:
         fence: Optional[int] = None,
         report: Optional[Callable[[str, int], Any]] = None,
     ) -> Dict[str, Any]:
-        """`run_task` for a handler that is a coroutine: it blocks no event loop, and `report` may be a coroutine function.
+        """`run_task` for a handler that is a coroutine: it does not block the event loop, and `report` may be a coroutine function.
 
         Raises:
-            TaskError: the payload said so.
+            TaskError: the payload demanded a failure.
         """
-        import asyncio  # not at the top: most workers need none
+        import asyncio  # not at the top: most workers do not need it
 
         async def wait_for(call: Callable[[], Any]) -> Any:
             return await asyncio.get_running_loop().run_in_executor(None, call)
 
         task = str(payload["task"])
-        with self._recorded(task, attempt):
+        with self._recorded(task, attempt) as handed_back:
             tries = await wait_for(lambda: self.outside.arrive("attempt", task))
+            handed_back.update(_handed_back(payload, tries))
             for do, what in self._work(task, payload, tries, attempt, key, fence, report):
                 if do == "rest":
                     await asyncio.sleep(what)
@@ -246,26 +258,35 @@ class Probe:
                     reported = what()
                     if hasattr(reported, "__await__"):
                         await reported
-        return {"task": task}
+        return handed_back
 
     def lease(
         self, resource: str, *, ttl_s: float, fence: Optional[int] = None, asked_ns: Optional[int] = None
     ) -> Lease:
-        """A lease on `resource`; that on a task has the task's name. `asked_ns`: `recorder.now_ns()` before the system was asked."""
+        """A lease on `resource`, for a lease on a task its name. `asked_ns`: `recorder.now_ns()` before the request to the system."""
         return Lease(self.record, resource, fence, ttl_s, asked_ns)
 
     @contextmanager
-    def _recorded(self, task: str, attempt: Optional[int]) -> Iterator[None]:
-        """Around an attempt: its start, and its end."""
+    def _recorded(self, task: str, attempt: Optional[int]) -> Iterator[Dict[str, Any]]:
+        """Around an attempt: its start, and its end. Given is the dictionary of what the handler hands back."""
+        handed_back: Dict[str, Any] = {}
         self.record("attempt.start", task=task, attempt=attempt)
         try:
-            yield
+            yield handed_back
         except BaseException as error:
-            # Everything, also the system's own cancellation exceptions: the attempt has ended, however it did.
+            # Every exception, also the system's own cancellation exceptions: the attempt has ended.
             kind = error.kind if isinstance(error, TaskError) else "unknown"
             self.record("attempt.fail", task=task, attempt=attempt, error=kind, detail=str(error)[:200])
             raise
-        self.record("attempt.ok", task=task, attempt=attempt)
+        result = handed_back.get("result")
+        self.record("attempt.ok", task=task, attempt=attempt, result=None if result is None else digest(result))
+
+    def spawned(self, task: str, **fields: Any) -> None:
+        """The system has made a task itself: `parent`, or `schedule` and `due_s` (seconds since the run began), and what else it has.
+
+        For a system that does not say so in its trail. Call it when the task is the system's for good, and cannot be lost any more.
+        """
+        self.record("spawn", task=task, **fields)
 
     def _work(
         self,
@@ -277,13 +298,17 @@ class Probe:
         fence: Optional[int],
         report: Optional[Callable[[str, int], Any]],
     ) -> Iterator[Tuple[str, Any]]:
-        """The handler, step by step: ("rest", seconds), ("report", call) or ("outside", call). `tries`: how often it has begun."""
-        work_s = float(payload.get("work_s", 0.0))
-        yield "rest", work_s / 2  # the work: half before the report, half after
-        if report is not None:
-            self.record("progress", task=task, attempt=attempt, percent=50)
-            yield "report", lambda: report("half-way", 50)
-        yield "rest", work_s / 2
+        """The steps of the handler: ("rest", seconds), ("report", call) or ("outside", call). `tries`: number of its starts."""
+        reports = int(payload.get("reports", 1))
+        part_s = float(payload.get("work_s", 0.0)) / (reports + 1)
+        yield "rest", part_s
+        for number in range(1, reports + 1):
+            percent = 100 * number // (reports + 1)
+            if report is not None:
+                self.record("progress", task=task, attempt=attempt, percent=percent)
+                name = "half-way" if reports == 1 else "part " + str(number)
+                yield "report", lambda name=name, percent=percent: report(name, percent)
+            yield "rest", part_s
         outcomes = payload.get("outcomes") or ()
         outcome = outcomes[tries - 1] if tries <= len(outcomes) else "ok"
         if outcome == "die":
@@ -299,6 +324,16 @@ class Probe:
 
     def _die(self) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _handed_back(payload: Mapping[str, Any], tries: int) -> Dict[str, Any]:
+    """What the handler of this payload hands back; a result differs from try to try."""
+    handed_back: Dict[str, Any] = {"task": str(payload["task"])}
+    handed_back.update((name, payload[name]) for name in ("children", "then") if name in payload)
+    if "result_size" in payload:
+        text = str(payload["task"]) + " try " + str(tries) + " "
+        handed_back["result"] = text.ljust(int(payload["result_size"]), "x")
+    return handed_back
 
 
 _probe: Optional[Probe] = None
@@ -317,20 +352,25 @@ def probe() -> Probe:
 
 
 def run_task(payload: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
-    """`probe().run_task(...)`: what a handler under test calls."""
+    """`probe().run_task(...)`, for a handler under test."""
     return probe().run_task(payload, **options)
 
 
 async def run_task_async(payload: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
-    """`await probe().run_task_async(...)`: what an asynchronous handler under test calls."""
+    """`await probe().run_task_async(...)`, for an asynchronous handler under test."""
     return await probe().run_task_async(payload, **options)
 
 
 def lease(resource: str, **options: Any) -> Lease:
-    """`probe().lease(...)`: what the holder of a lease under test calls."""
+    """`probe().lease(...)`, for the holder of a lease under test."""
     return probe().lease(resource, **options)
 
 
+def spawned(task: str, **fields: Any) -> None:
+    """`probe().spawned(...)`: what a system under test calls that has made a task itself."""
+    probe().spawned(task, **fields)
+
+
 def now_ns() -> int:
-    """Nanoseconds since the run began: for `asked_ns`."""
+    """Nanoseconds since the run began, for `asked_ns`."""
     return probe().recorder.now_ns()

@@ -1,25 +1,26 @@
-"""What is worth knowing of a run beside its history: versions, commit, command line."""
+"""The facts of a run beside its history: versions, commit, command line."""
 
 import importlib.metadata
 import platform
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from chaos.environment import Environment
-from scenarios.contract.system import System, Versioned, claims_under, pace_of, policy_of
+from scenarios.contract.system import System, Versioned, capabilities_of, claims_under, pace_of, policy_of
 from scenarios.experiment.scenario import Scenario
+from scenarios.judging.policy import Schedule
 from scenarios.judging.premises import EnoughWork, stated_premises
 from scenarios.record.run_facts import RunFacts
 
 
 class EnvironmentFacts(Protocol):
-    """An environment, as far as a description of it goes."""
+    """The part of an environment that describes it and its versions."""
 
     name: str
 
@@ -43,14 +44,24 @@ def describe_run(scenario: Scenario, system: System, environment: Environment, *
     facts.repeat = repeat
     facts.claims = sorted(claims_under(system, (strike.fault.name for strike in scenario.strikes)))
     facts.at_stake = list(scenario.at_stake)
+    facts.capabilities = sorted(capabilities_of(system))
     facts.policy = {name: value for name, value in policy.items() if value is not None}
     facts.premises = stated_premises([EnoughWork(), *scenario.premises])
     facts.pace = {name: value for name, value in asdict(pace_of(system)).items() if value is not None}
     return facts
 
 
+def stated_schedules(set_up: Mapping[str, Schedule], system: System) -> dict[str, Any]:
+    """The schedules that clients have set up in a run, as part of its policy; those that the system states itself beside them."""
+    policy = policy_of(system)
+    if not set_up:
+        return {}
+    schedules = {name: replace(schedule, catch_up=policy.catch_up) for name, schedule in set_up.items()}
+    return {"schedules": msgspec.to_builtins({**(policy.schedules or {}), **schedules})}
+
+
 def describe_world(environment: EnvironmentFacts, *, scenario: str, system: str, seed: int) -> RunFacts:
-    """What is known of a run before it is known what is run: names, versions, commit, command line, time."""
+    """The facts that do not depend on the scenario: names, versions, commit, command line, time."""
     return RunFacts(
         scenario=scenario,
         system=system,
@@ -66,12 +77,12 @@ def describe_world(environment: EnvironmentFacts, *, scenario: str, system: str,
 
 
 def _package_versions() -> dict[str, str]:
-    # From the metadata, not from __version__: PyMySQL's says which mysqlclient it imitates.
+    # From the metadata, not from __version__: PyMySQL's is that of the mysqlclient that it imitates.
     return {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
 def _commit() -> str:
-    """Of the checkout that the lab was called in, if it is one."""
+    """The commit of the current directory, "" if it is no git checkout."""
     try:
         answer = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,13 +1,16 @@
-"""Whether a scenario fits a system and an environment, and which of the system's processes it has to stand between."""
+"""Whether a scenario fits a system and an environment, and which processes of the system need links."""
 
 from collections.abc import Mapping, Sequence
 
 from chaos.environment import Environment, ProcessSpec, Services
 from chaos.faults import REACHED, Fault
 from scenarios.contract.guard import answered_processes, plugin_call
-from scenarios.contract.system import Embeddable, Handlers, System
+from scenarios.contract.system import Embeddable, Handlers, System, capabilities_of
 from scenarios.errors import NotApplicable
 from scenarios.experiment.scenario import Scenario, Trigger
+
+HANDLER_ROLE = "worker"
+"""Processes in this role run handlers: whatever process an attempt or an effect reaches plays it."""
 
 
 def processes_of(
@@ -35,16 +38,20 @@ def processes_of(
 def processes_to_link(
     scenario: Scenario, system: System, environment: Environment, services: Services
 ) -> tuple[str, ...]:
-    """The names of the processes between which and their services the lab has to stand.
+    """The names of the processes that need links to their services.
 
     Raises:
-        NotApplicable: a fault of the scenario has nothing to strike.
+        NotApplicable: the system lacks a capability that the scenario needs, or a fault of it has no target.
     """
+    lacking = sorted(set(scenario.needs) - capabilities_of(system))
+    if lacking:
+        raise NotApplicable(f"{system.name} does not state that it can {', '.join(lacking)} (its capabilities)")
     roles = roles_of(processes_of(system, environment, services, Handlers({})))
     linked: list[str] = []
     for strike in scenario.strikes:
         _check_role(strike.when, system, roles)
         process = _process_aimed_at(strike.fault, system, roles)
+        _check_others(strike.fault, system, roles)
         _check_services(strike.fault, system, environment)
         if why := environment.can(strike.fault):
             raise NotApplicable(why)
@@ -54,12 +61,12 @@ def processes_to_link(
 
 
 def roles_of(specs: Sequence[ProcessSpec]) -> Mapping[str, tuple[str, ...]]:
-    """By process: all that it does."""
+    """All roles of each process, by name."""
     return {spec.name: spec.roles for spec in specs}
 
 
 def process_playing(role: str, roles: Mapping[str, tuple[str, ...]]) -> str | None:
-    """The name of the first process that plays the role (or has it for a name), or None."""
+    """The name of the first process with this role or name, or None."""
     return next((name for name, played in roles.items() if role == name or role in played), None)
 
 
@@ -74,8 +81,17 @@ def _process_aimed_at(fault: Fault, system: System, roles: Mapping[str, tuple[st
         return None
     process = process_playing(role, roles)
     if process is None:
-        raise NotApplicable(f"{fault.name} has nothing to strike: {system.name} has no process in the role {role!r}")
+        raise NotApplicable(f"{fault.name} has no target: {system.name} has no process in the role {role!r}")
     return process
+
+
+def _check_others(fault: Fault, system: System, roles: Mapping[str, tuple[str, ...]]) -> None:
+    role = HANDLER_ROLE if fault.struck_process == REACHED else fault.struck_process
+    playing = [name for name, played in roles.items() if role == name or role in played]
+    if fault.is_final and len(playing) < 2:
+        raise NotApplicable(
+            f"{fault.name} leaves nobody to take over: {system.name} has one process in the role {role!r}"
+        )
 
 
 def _check_services(fault: Fault, system: System, environment: Environment) -> None:
@@ -83,6 +99,6 @@ def _check_services(fault: Fault, system: System, environment: Environment) -> N
     if service is None:
         return
     if service not in system.needs:
-        raise NotApplicable(f"{fault.name} has nothing to strike: {system.name} does not use {service}")
+        raise NotApplicable(f"{fault.name} has no target: {system.name} does not use {service}")
     if service not in environment.offers:
         raise NotApplicable(f"{fault.name} needs {service}, which the environment {environment.name!r} lacks")

@@ -1,53 +1,56 @@
-"""From a scenario and a seed to a plan without any chance left in it: what is submitted when, which fault strikes when."""
+"""Turns a scenario and a seed into a deterministic plan: what is submitted when, which fault strikes when."""
 
 from dataclasses import dataclass, replace
 from random import Random
 
 from scenarios.contract.system import Pace, Submit
+from scenarios.experiment.arrival import TRIES_MAX as TRIES_MAX
+from scenarios.experiment.arrival import Act as Act
+from scenarios.experiment.arrival import Arrival as Arrival
+from scenarios.experiment.arrival import Limits
 from scenarios.experiment.ranges import Between, draw, draw_all, ranges_of
 from scenarios.experiment.scenario import Outlasting, Scenario, Strike, Workload
 
 TASKS_PER_USER = 10
-"""Well under any sensible limit per user and minute: limits are another scenario's matter."""
+"""Well below any sensible rate limit per user: this workload must not reach one."""
 UNSTATED_S = 2.0
 """Assumed duration of a lease or lock that a system does not state."""
-TRIES_MAX = 6
-"""How often a client submits the same task until it is acknowledged."""
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A submission and when it is due, in seconds since the workload began; due whatever became of those before (open loop).
-
-    `tries`: how often at most it is made until it is acknowledged. `cancel_s`: how long after that it is withdrawn; None: never.
-    """
-
-    at_s: float
-    submit: Submit
-    tries: int = TRIES_MAX
-    cancel_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one seed makes of a scenario."""
+    """A scenario with all its ranges drawn by one seed."""
 
     scenario: Scenario
     seed: int
     arrivals: tuple[Arrival, ...]
     strikes: tuple[Strike, ...]
+    acts: tuple[Act, ...] = ()
 
 
-def plan(scenario: Scenario, seed: int, *, attempts_max: int, pace: Pace) -> Plan:
-    """The plan; the same for the same scenario, seed and stated limits, on any machine."""
-    arrivals = _arrivals(scenario.workload, Random(f"{seed}/{scenario.name}/workload"), attempts_max=attempts_max)
+def plan(
+    scenario: Scenario, seed: int, *, attempts_max: int, pace: Pace, capabilities: frozenset[str] = frozenset()
+) -> Plan:
+    """The plan; the same for the same scenario, seed, stated limits and capabilities, on any machine."""
+    limits = Limits(attempts_max, pace, capabilities)
+    workload, named = scenario.workload, f"{seed}/{scenario.name}"
+    arrivals = _arrivals(workload, Random(f"{named}/workload"), attempts_max=attempts_max)
+    for number, trait in enumerate(workload.traits):
+        if trait.is_for(limits):
+            arrivals = trait.given(arrivals, Random(f"{named}/trait-{number}"), limits)
+    acts = [
+        act
+        for number, deed in enumerate(workload.deeds)
+        if deed.is_for(limits)
+        for act in deed.acts(arrivals, Random(f"{named}/deed-{number}"), limits)
+    ]
     chance = Random(f"{seed}/{scenario.name}/faults")
     strikes = tuple(_concrete(strike, chance, pace) for strike in scenario.strikes)
-    return Plan(scenario, seed, arrivals, strikes)
+    return Plan(scenario, seed, arrivals, strikes, tuple(sorted(acts, key=lambda act: act.at_s)))
 
 
 def warm_up() -> Submit:
-    """The task before the storm: a worker that ends it really consumes."""
+    """The task before the storm: it proves that a worker consumes."""
     task = "warm-up"
     return Submit(task, {"task": task, "work_s": 0.0}, user="warm-up", key=task)
 
@@ -69,7 +72,7 @@ def _submission(workload: Workload, number: int, chance: Random, attempts_max: i
 
 
 def _outcomes(workload: Workload, chance: Random, attempts_max: int) -> list[str]:
-    """How the task's tries end, one after the other; beyond the list they succeed."""
+    """How the task's attempts end, in order; attempts beyond the list succeed."""
     roll = chance.randrange(100)
     if roll < workload.failing_once:
         return ["transient"]
@@ -88,6 +91,6 @@ def _concrete(strike: Strike, chance: Random, pace: Pace) -> Strike:
         lasts_s = lasts_s.draw(chance)
     elif isinstance(lasts_s, Outlasting):
         stated_s = pace.lease_s if lasts_s.what == "lease" else pace.lock_s
-        # A system that states neither is kept away as long as the reference would be: it has to stand a pause like any other.
+        # A system that states neither gets a default: it has to tolerate a pause as well.
         lasts_s = round((stated_s or UNSTATED_S) * draw(lasts_s.times, chance), 3)
     return Strike(fault, when, lasts_s)

@@ -1,16 +1,19 @@
-"""What became of every submission of a run, whichever program made it: filled while the run goes on, read by its drain and readers."""
+"""The outcome of every submission of a run, made by any program: filled during the run, read by the drain and the status reader."""
 
 import threading
 from collections.abc import Callable, Mapping
 
-from scenarios.contract.system import Cancel, Client, Outcome, Submit
+from scenarios.contract.system import Cancel, Client, Outcome, Pause, Resume, SetSchedule, Submit
 from scenarios.experiment.stage import Records, Signal
+from scenarios.judging.policy import Schedule
+
+_PROMISES = {Pause: "pause.ok", Resume: "resume.ok"}
 
 
 class Submissions:
-    """By the lab's task names. Everything that it hands out is a copy: submissions go on meanwhile.
+    """Outcomes by the lab's task names. Properties return copies, because submissions go on meanwhile.
 
-    `answered` is notified when one more has ended.
+    `answered` is notified after each submission has ended.
     """
 
     def __init__(self, records: Records, now_ns: Callable[[], int], answered: Signal) -> None:
@@ -19,31 +22,57 @@ class Submissions:
         self.answered = answered
         self._lock = threading.Lock()  # held for no blocking call, so fibers can take it as well
         self._ids: dict[str, str] = {}
+        self._owners: dict[str, str] = {}
+        """By id: the first task that was answered with it."""
         self._outcomes: dict[str, str] = {}
         self._acknowledged = 0
         self._answered = 0
         self.last_detail = ""
+        self.schedules: dict[str, Schedule] = {}
+        """By name: those that clients have set up, with the instant of the first occurrence."""
+        self.redriven_ns: dict[str, int] = {}
+        """By task that a person has put back: when that was asked for."""
 
     def submit(self, client: Client, submit: Submit, actor: str) -> Outcome:
-        """One submission, recorded and noted."""
-        fields = {"task": submit.task, "user": submit.user, "key": submit.key}
-        self._records.record("submit.invoke", actor=actor, **fields)
+        """Submit once, and record it."""
+        fields = {
+            "task": submit.task,
+            "user": submit.user,
+            "key": submit.key,
+            "order_key": submit.order_key,
+            "priority": submit.priority,
+            "scope": submit.scope,
+        }
+        # The system counts from the acceptance: after the request, and before the answer.
+        self._records.record("submit.invoke", actor=actor, **fields, due_s=self._since_now(submit.due_s))
         outcome = client.invoke(submit)
-        # Counted from the answer, so never before the system's own deadline, which counts from when it took the task in.
-        deadline_s = None if submit.deadline_s is None else self._now_ns() / 1e9 + submit.deadline_s
+        is_possible = outcome.kind != "fail"
         self._records.record(
             f"submit.{outcome.kind}",
             actor=actor,
             **fields,
             id=outcome.id,
             detail=outcome.detail,
-            deadline_s=None if outcome.kind == "fail" else deadline_s,
+            due_s=self._since_now(submit.due_s) if is_possible else None,
+            deadline_s=self._since_now(submit.deadline_s) if is_possible else None,
         )
         self.note(submit.task, outcome)
         return outcome
 
+    def tell(self, client: Client, does: Pause | Resume | SetSchedule, actor: str) -> Outcome:
+        """One deed of a person; what was promised is recorded, with the interval in which it came into force."""
+        asked_ns = self._now_ns()
+        outcome = client.invoke(does)
+        if outcome.kind == "ok" and isinstance(does, SetSchedule):
+            first_s = self._now_ns() / 1e9 + does.every_s
+            until_s = first_s + (does.times - 1) * does.every_s
+            self.schedules[does.name] = Schedule(does.every_s, since_s=first_s, until_s=until_s)
+        elif outcome.kind == "ok" and not isinstance(does, SetSchedule):
+            self._records.record(_PROMISES[type(does)], actor=actor, scope=does.scope, asked_ns=asked_ns)
+        return outcome
+
     def cancel(self, client: Client, task: str, actor: str) -> None:
-        """One cancellation, recorded, of a task that was answered with an id; of another, nothing happens."""
+        """Cancel a task, and record it; without effect if the system has not answered with an id."""
         id_ = self.ids.get(task)
         if id_ is None:
             return
@@ -52,16 +81,22 @@ class Submissions:
         self._records.record(f"cancel.{outcome.kind}", actor=actor, task=task, detail=outcome.detail)
 
     def note(self, task: str, outcome: Outcome) -> None:
-        """Take in how a submission ended that was recorded elsewhere."""
+        """Note the outcome of a submission that was recorded elsewhere."""
         with self._lock:
             if self._outcomes.get(task) != "ok":
                 self._outcomes[task] = outcome.kind
             self._acknowledged += outcome.kind == "ok"
             self._answered += 1
             self.last_detail = outcome.detail or ""
-            if outcome.id is not None:
+            if outcome.id is not None and self._owners.setdefault(outcome.id, task) == task:
                 self._ids[task] = outcome.id
+            elif outcome.id is not None:
+                self._outcomes.pop(task, None)  # answered with the id of another task, of the same key: it is that task
         self.answered.notify()
+
+    def _since_now(self, seconds: float | None) -> float | None:
+        """An instant so many seconds from now, in seconds since the run began."""
+        return None if seconds is None else self._now_ns() / 1e9 + seconds
 
     @property
     def ids(self) -> Mapping[str, str]:
@@ -71,18 +106,21 @@ class Submissions:
 
     @property
     def acknowledged(self) -> int:
-        """The number of acknowledged submissions by now. A task that was submitted twice may count twice."""
+        """Number of acknowledged submissions so far. A task that was submitted twice may count twice."""
         with self._lock:
             return self._acknowledged
 
     @property
     def answered_count(self) -> int:
-        """How many submissions have ended by now, however they did."""
+        """Number of submissions that have ended so far, with any outcome."""
         with self._lock:
             return self._answered
 
     @property
     def outcomes(self) -> Mapping[str, str]:
-        """How the submissions of every task ended: ok if one was acknowledged, else as the latest: fail or info."""
+        """The outcome of every task's submissions: ok if one was acknowledged, else that of the latest: fail or info.
+
+        Without tasks that were answered with the id of another one.
+        """
         with self._lock:
             return dict(self._outcomes)

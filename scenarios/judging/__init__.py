@@ -1,1 +1,1 @@
-"""From a record to verdicts: pure functions over histories."""
+"""From histories to verdicts. Pure."""

@@ -1,4 +1,4 @@
-"""Why an attempt was repeated: the one cause of each repeat, worked out once for every judge that counts repeats (rules 6, 23, 27)."""
+"""Why an attempt was repeated: one cause for each repeat, derived once for all checkers that count repeats (rules 6, 23, 27)."""
 
 import enum
 import re
@@ -20,7 +20,7 @@ from scenarios.record.history import (
 
 
 class Cause(enum.StrEnum):
-    """Why a task was started again; the value is how JSON spells it. Earlier members win where several apply."""
+    """Why a task was started again; the value is the name in JSON. If several apply, the earliest member wins."""
 
     REDRIVE = "redrive"
     FAILED_BEFORE = "failed_before"
@@ -36,8 +36,8 @@ class Cause(enum.StrEnum):
 class Repeat:
     """A start of a task except its first, with the start before it.
 
-    `is_redelivery`: the same message came again, because its acknowledgement was lost or a fault stood in its way; it is no retry, so it
-    does not use up an attempt (rule 27).
+    `is_redelivery`: the same message was delivered again, because its acknowledgement was lost or held up by a fault. This is not a
+    retry and does not use up an attempt (rule 27).
     """
 
     former: AttemptRecord
@@ -46,23 +46,25 @@ class Repeat:
     is_redelivery: bool
 
 
-_ON_THE_WAY = r"network|partition|proxy|database|mysql|mariadb|postgres|sqlite|redis|sentinel|valkey"
+_NETWORK_OR_STORE = r"network|partition|proxy|database|mysql|mariadb|postgres|sqlite|redis|sentinel|valkey"
 _BETWEEN_WORKER_AND_TASK = re.compile(
-    rf"broker|rabbit|amqp|kafka|{_ON_THE_WAY}|\b(?:db|net|nats|sqs|link|connection|packet|ack|confirm)s?\b"
+    rf"broker|rabbit|amqp|kafka|{_NETWORK_OR_STORE}|\b(?:db|net|nats|sqs|link|connection|packet|ack|confirm)s?\b"
 )
-_BETWEEN_LIMITER_AND_COUNTERS = re.compile(rf"cache|memcache|{_ON_THE_WAY}|\b(?:db|net|link|connection|packet)s?\b")
-_STANDS_STILL = re.compile(r"paus|froz|freez|suspend|sigstop|stopped")
+_BETWEEN_LIMITER_AND_COUNTERS = re.compile(
+    rf"cache|memcache|{_NETWORK_OR_STORE}|\b(?:db|net|link|connection|packet)s?\b"
+)
+_PAUSE_WORDS = re.compile(r"paus|froz|freez|suspend|sigstop|stopped")
 
 
 def cuts_worker_off(span: FaultSpan) -> bool:
-    """Whether this fault is one on broker, network or database: as its event states, else by the words of its name and its target."""
+    """Whether this fault affects broker, network or database: as its event states, else by the words of its name and target."""
     if span.excuses is not None:
         return span.excuses == "disturbance"
     return _BETWEEN_WORKER_AND_TASK.search(_words(span)) is not None
 
 
 def cuts_limiter_off(span: FaultSpan) -> bool:
-    """Whether this fault is one on cache, database or network, by the words of its name and its target."""
+    """Whether this fault affects cache, database or network, by the words of its name and target."""
     return _BETWEEN_LIMITER_AND_COUNTERS.search(_words(span)) is not None
 
 
@@ -71,7 +73,7 @@ def _words(span: FaultSpan) -> str:
 
 
 def repeats_of(history: History, policy: Policy) -> Mapping[str, list[Repeat]]:
-    """Every start of a task except its first, by task, in the order of time."""
+    """Every start of a task except its first, by task, in order of time."""
     known = history.derived.get("repeats")
     if known is None or known[0] is not policy:
         found = {
@@ -99,14 +101,14 @@ def _is_numbered_as_a_retry(former: AttemptRecord, latter: AttemptRecord) -> boo
 
 
 def cause_of(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> Cause:
-    """Why `latter` followed `former`, the next start before it of the same task."""
+    """Why `latter` followed `former`, the previous start of the same task."""
     if latter.round > former.round:
         return Cause.REDRIVE
     if former.outcome == "fail" and former.ended_ns is not None and former.ended_ns <= latter.started_ns:
         return Cause.FAILED_BEFORE
     if crashed_between(history, former, latter):
         return Cause.CRASH
-    if lease_ran_out(history, former, latter):
+    if lease_expired(history, former, latter):
         return Cause.LEASE_RAN_OUT
     if _lost_ack(former, latter):
         return Cause.LOST_ACK
@@ -122,7 +124,7 @@ def _lost_ack(former: AttemptRecord, latter: AttemptRecord) -> bool:
 
 
 def _fault_between(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> bool:
-    """Whether a fault may have kept the acknowledgement of `former` from the broker: what was done long before was acknowledged."""
+    """Whether a fault, up to `ack_s` after its end, may have kept the acknowledgement of `former` from the broker."""
     if not history.faults or former.acked_by(latter.started_ns):
         return False
     until_ns = latter.started_ns
@@ -135,16 +137,16 @@ def _fault_between(history: History, former: AttemptRecord, latter: AttemptRecor
 
 
 def owner_paused(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:
-    """Whether the worker of `former` was seen to stand still while that ran, before `latter`, and no lease says otherwise."""
+    """Whether the worker of `former` was paused during that attempt, before `latter`, and no lease of it was still valid."""
     ran_until_ns = latter.started_ns if former.ended_ns is None else min(former.ended_ns, latter.started_ns)
-    if not stood_still(history, former.actor, former.started_ns, ran_until_ns):
+    if not was_paused(history, former.actor, former.started_ns, ran_until_ns):
         return False
     holds = [_hold_of(leases, former, latter.started_ns) for leases in history.leases_on(former.task)]
     return not any(hold is not None and expiry_ns(hold) > latter.started_ns for hold in holds)
 
 
-def stood_still(history: History, actor: str, from_ns: int, until_ns: int) -> bool:
-    """Whether this process was seen paused at any instant of this time."""
+def was_paused(history: History, actor: str, from_ns: int, until_ns: int) -> bool:
+    """Whether this process was seen paused at any instant of this time, bounds included."""
     return any(
         span.bit_ns is not None and span.bit_ns <= until_ns and span.healed_ns >= from_ns
         for span in pauses_of_process(history, actor)
@@ -152,21 +154,21 @@ def stood_still(history: History, actor: str, from_ns: int, until_ns: int) -> bo
 
 
 def pauses_of_process(history: History, actor: str) -> list[FaultSpan]:
-    """The faults that made this process stand still."""
-    return [span for span in history.faults if span.target == actor and _stops_process(span)]
+    """The faults that paused this process."""
+    return [span for span in history.faults if span.target == actor and _pauses_process(span)]
 
 
-def _stops_process(span: FaultSpan) -> bool:
-    """Whether this fault stops a process: as its event states, else by the words of its name."""
+def _pauses_process(span: FaultSpan) -> bool:
+    """Whether this fault pauses a process: as its event states, else by the words of its name."""
     if span.excuses is not None:
         return span.excuses == "pause"
-    return _STANDS_STILL.search(span.fault.lower()) is not None
+    return _PAUSE_WORDS.search(span.fault.lower()) is not None
 
 
 def crashed_between(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:
-    """Whether the actor of `former` crashed after starting it and before `latter`, with something left to lose.
+    """Whether the actor of `former` crashed between the two starts, before the attempt had ended or its acknowledgement had arrived.
 
-    That is: the attempt had not ended, or its acknowledgement is not known to have arrived (docs/adr/0003).
+    An acknowledgement counts only if it is known to have arrived (docs/adr/0003).
     """
     crashed_ns = first_crash_ns(history, former.actor, former.started_ns, latter.started_ns)
     if crashed_ns is None:
@@ -175,7 +177,7 @@ def crashed_between(history: History, former: AttemptRecord, latter: AttemptReco
 
 
 def first_crash_ns(history: History, actor: str, from_ns: int, until_ns: int) -> int | None:
-    """The earliest instant at which this actor can first have died in this time, its bounds included; None: it did not."""
+    """The earliest possible instant of the actor's first crash in this time, bounds included; None: no crash."""
     crashes = history.crashes.get(actor, [])
     first = bisect_left(crashes, from_ns, key=lambda crash: crash.t_ns)
     if first < len(crashes) and earliest_ns(crashes[first]) <= until_ns:
@@ -183,18 +185,18 @@ def first_crash_ns(history: History, actor: str, from_ns: int, until_ns: int) ->
     return None
 
 
-def lease_ran_out(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:
-    """Whether the lease of `former` on its task, its order key or its scope had run out when `latter` started.
+def lease_expired(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:
+    """Whether the lease of `former` on its task, its order key or its scope had expired when `latter` started.
 
-    Or whether `latter` is itself the late start of a lease older than `former`, a zombie's, that had run out (docs/adr/0003).
+    Also true if `latter` was started by a zombie whose own, older lease had already expired (docs/adr/0003).
     """
-    return any(_ran_out(history, leases, former, latter) for leases in history.leases_on(former.task))
+    return any(_expired(history, leases, former, latter) for leases in history.leases_on(former.task))
 
 
-def _ran_out(history: History, leases: list[Event], former: AttemptRecord, latter: AttemptRecord) -> bool:
+def _expired(history: History, leases: list[Event], former: AttemptRecord, latter: AttemptRecord) -> bool:
     lease = _hold_of(leases, former, latter.started_ns)
     if lease is None and history.records_states:
-        lease = _given_up_in_vain(history, leases, former, latter.started_ns)
+        lease = _released_without_effect(history, leases, former, latter.started_ns)
     if lease is not None and expiry_ns(lease) <= latter.started_ns and not former.acked_by(expiry_ns(lease) - 1):
         return True
     own = _last_hold(leases, latter.actor, latter.started_ns)
@@ -207,34 +209,34 @@ def _ran_out(history: History, leases: list[Event], former: AttemptRecord, latte
 
 
 def lease_end_ns(history: History, attempt: AttemptRecord, until_ns: int) -> int | None:
-    """When the lease under which the attempt ran was to run out, as it was told until then; None where none was, or it was released."""
+    """When the attempt's lease expires, as recorded up to `until_ns`; None if there was no lease, or it was released."""
     holds = [_hold_of(leases, attempt, until_ns) for leases in history.leases_on(attempt.task)]
     ends_ns = [expiry_ns(hold) for hold in holds if hold is not None]
     return max(ends_ns) if ends_ns else None
 
 
 def reports_too_late(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
-    """Whether this success decides nothing: its task was buried already, and its lease had run out. A zombie reports late.
+    """Whether this success is a zombie's late report, which decides nothing: its task was already dead, and its lease had expired.
 
-    Where no lease is told, a worker that was seen to stand still, or the policy's `lease_s`, says as much.
+    Without recorded leases, a pause of the worker or the policy's `lease_s` is enough.
     """
     ended_ns = attempt.ended_ns
-    if attempt.outcome != "ok" or ended_ns is None or not _is_buried_by(history, timeline, ended_ns):
+    if attempt.outcome != "ok" or ended_ns is None or not _is_dead_by(history, timeline, ended_ns):
         return False
     end_ns = lease_end_ns(history, attempt, ended_ns)
     if end_ns is not None:
         return end_ns <= ended_ns
     if history.leases_on(attempt.task):
         return False
-    if stood_still(history, attempt.actor, attempt.started_ns, ended_ns):
+    if was_paused(history, attempt.actor, attempt.started_ns, ended_ns):
         return True
     return policy.lease_s is not None and attempt.started_ns + ns_of(policy.lease_s) <= ended_ns
 
 
-def _is_buried_by(history: History, timeline: TaskTimeline, instant: int) -> bool:
-    buried = [event.t_ns for event in timeline.deads]
-    buried += [row.t_ns for row in timeline.states if row.to in ("DEAD", "FAILED")]
-    return any(buried_ns <= instant for buried_ns in buried)
+def _is_dead_by(history: History, timeline: TaskTimeline, instant: int) -> bool:
+    deaths_ns = [event.t_ns for event in timeline.deads]
+    deaths_ns += [row.t_ns for row in timeline.states if row.to in ("DEAD", "FAILED")]
+    return any(dead_ns <= instant for dead_ns in deaths_ns)
 
 
 def _was_replaced(timeline: TaskTimeline, attempt: AttemptRecord) -> bool:
@@ -253,7 +255,7 @@ def may_be_unreported(history: History, timeline: TaskTimeline, attempt: Attempt
     following = _next_after(timeline, attempt)
     if following is None:
         return False
-    if lease_ran_out(history, attempt, following):
+    if lease_expired(history, attempt, following):
         return True
     ended_ns, next_ns = attempt.ended_ns, following.started_ns
     assert ended_ns is not None, "only an attempt that ended has something to report"
@@ -281,36 +283,38 @@ def _next_after(timeline: TaskTimeline, attempt: AttemptRecord) -> AttemptRecord
 
 
 def is_done(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
-    """Listed as done, or an attempt ended ok that decides; where the history records no end of any attempt, an accepted effect."""
+    """Whether it is listed as done or succeeded; in a history without ends of attempts, whether it has an accepted effect."""
     if timeline.task in history.lists.done or (not history.records_ends and timeline.effects):
         return True
     return succeeded(history, timeline, policy)
 
 
 def succeeded(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
-    """Whether an attempt of it ended ok, other than by the late report of a zombie."""
+    """Whether an attempt ended ok, late reports of zombies excluded."""
     if not timeline.succeeded or not (timeline.deads or timeline.states):
         return timeline.succeeded
     oks = [attempt for attempt in timeline.attempts if attempt.outcome == "ok"]
     return not oks or not all(reports_too_late(history, timeline, attempt, policy) for attempt in oks)
 
 
-def _given_up_in_vain(history: History, leases: list[Event], attempt: AttemptRecord, until_ns: int) -> Event | None:
-    """The hold of an attempt that said it gave it up, where the rows show that the task stayed held until it had run out.
+def _released_without_effect(
+    history: History, leases: list[Event], attempt: AttemptRecord, until_ns: int
+) -> Event | None:
+    """The hold of an attempt that reported a release, if the rows show that the task stayed held until the lease expired.
 
-    Its worker stood still, or was cut off, between the two.
+    Its worker was paused or cut off between the report and the release.
     """
     kept = [event for event in leases if event.event != "lease.released"]
     lease = _hold_of(kept, attempt, until_ns)
     if lease is None:
         return None
     rows = history.tasks[attempt.task].states
-    moved = any(row.from_ == "RUNNING" and attempt.started_ns <= row.t_ns <= expiry_ns(lease) for row in rows)
-    return None if moved else lease
+    changed = any(row.from_ == "RUNNING" and attempt.started_ns <= row.t_ns <= expiry_ns(lease) for row in rows)
+    return None if changed else lease
 
 
 def expiry_ns(lease: Event) -> int:
-    """When an acquired or renewed lease surely still ran until: counted from when it was asked for, where that is known."""
+    """Until when an acquired or renewed lease is surely valid: counted from when it was asked for, if that is known."""
     since = lease.t_ns if lease.asked_ns is None else lease.asked_ns
     assert since is not None
     assert lease.ttl_s is not None
@@ -318,9 +322,9 @@ def expiry_ns(lease: Event) -> int:
 
 
 def _hold_of(leases: list[Event], attempt: AttemptRecord, until_ns: int) -> Event | None:
-    """The last acquisition or renewal of the hold under which the attempt ran; None if it was released while it still ran.
+    """The last acquisition or renewal of the hold under which the attempt ran; None if it was released before it expired.
 
-    Its actor may hold the lease once more by then, for the next attempt: that is another hold.
+    The actor may have acquired the lease again for the next attempt: that is another hold.
     """
     acquired: Event | None = None
     for event in leases:
@@ -333,7 +337,7 @@ def _hold_of(leases: list[Event], attempt: AttemptRecord, until_ns: int) -> Even
 
 
 def _last_hold(leases: list[Event], actor: str, until_ns: int) -> Event | None:
-    """The actor's last acquisition or renewal of a lease up to `until_ns`, None if it released it while it still ran."""
+    """The actor's last acquisition or renewal of a lease up to `until_ns`; None if it released the lease before it expired."""
     last: Event | None = None
     for event in leases:
         if event.t_ns > until_ns:
@@ -343,5 +347,5 @@ def _last_hold(leases: list[Event], actor: str, until_ns: int) -> Event | None:
         if event.event != "lease.released":
             last = event
         elif last is not None and event.t_ns < expiry_ns(last):
-            last = None  # a release after it had run out, by a zombie, undoes nothing
+            last = None  # a zombie's release after the expiry has no effect
     return last

@@ -1,15 +1,15 @@
-"""The promises a task system may claim: one name and one sentence each. A name never changes its meaning."""
+"""The promises that a task system may claim: one name and one sentence each. The meaning of a name never changes."""
 
 import enum
 
 
 class Guarantee(enum.StrEnum):
-    """A promise by name; `sentence` says what it promises. Each is judged by the checker module of the same name."""
+    """A promise by name; `sentence` states it. The checker module of the same name judges it."""
 
     sentence: str
 
     def __new__(cls, name: str, sentence: str) -> "Guarantee":
-        """A string (the name, as scripts and JSON spell it) that also carries its sentence."""
+        """A string (the name in scripts and JSON) with its sentence."""
         member = str.__new__(cls, name)
         member._value_ = name
         member.sentence = sentence
@@ -25,7 +25,7 @@ class Guarantee(enum.StrEnum):
     )
     NO_PHANTOM_TASK = (
         "no_phantom_task",
-        "Nothing runs that was never submitted, or whose submission surely failed.",
+        "No task runs that was never submitted, or whose submission surely failed.",
     )
     EXACTLY_ONE_EFFECT = (
         "exactly_one_effect",
@@ -41,11 +41,11 @@ class Guarantee(enum.StrEnum):
     )
     LEGAL_TRANSITIONS = (
         "legal_transitions",
-        "States move as the life cycle says; nothing leaves a final state but by a person's redrive.",
+        "State changes follow the life cycle; a task leaves a final state only by a person's redrive.",
     )
     DEAD_LETTER_IF_EXHAUSTED = (
         "dead_letter_if_exhausted",
-        "A task is dead if and only if its attempts are used up or its error is one that no retry heals.",
+        "A task is dead if and only if its attempts are used up or its error is permanent.",
     )
     RETRY_SCHEDULE = (
         "retry_schedule",
@@ -57,11 +57,11 @@ class Guarantee(enum.StrEnum):
     )
     SINGLE_HOLDER = (
         "single_holder",
-        "Nobody acquires a lease while another's is neither released nor run out.",
+        "A lease is acquired only after the previous holder released it or it expired.",
     )
     FENCED_WRITES = (
         "fenced_writes",
-        "Once a write with a newer fence was accepted, none with an older one is.",
+        "After a write with a newer fence was accepted, no write with an older fence is.",
     )
     RATE_LIMIT_RESPECTED = (
         "rate_limit_respected",
@@ -77,7 +77,7 @@ class Guarantee(enum.StrEnum):
     )
     OUTBOX_ATOMIC = (
         "outbox_atomic",
-        "Task row and message: both or, in the end, neither.",
+        "For each task, the row and the message exist both or, in the end, neither.",
     )
     IDEMPOTENT_SUBMISSION = (
         "idempotent_submission",
@@ -85,15 +85,15 @@ class Guarantee(enum.StrEnum):
     )
     CANCEL_HONOURED = (
         "cancel_honoured",
-        "What was cancelled does not start, has no effect and does not end as done.",
+        "A cancelled task does not start, has no effect and does not end as done.",
     )
     DEADLINE_HONOURED = (
         "deadline_honoured",
-        "What is past its deadline does not start.",
+        "A task does not start after its deadline.",
     )
     PAUSE_HONOURED = (
         "pause_honoured",
-        "What is paused does not start until it is resumed.",
+        "A paused task does not start until it is resumed.",
     )
     NOT_BEFORE_DUE = (
         "not_before_due",
@@ -101,7 +101,7 @@ class Guarantee(enum.StrEnum):
     )
     DUE_IN_TIME = (
         "due_in_time",
-        "A scheduled task starts not much after its time.",
+        "A scheduled task starts within the stated tolerance after its time.",
     )
     PRIORITY_BOUNDED = (
         "priority_bounded",
@@ -113,11 +113,11 @@ class Guarantee(enum.StrEnum):
     )
     RECOVERS_IN_TIME = (
         "recovers_in_time",
-        "From healing to caught up takes no longer than the stated budget.",
+        "After healing, the system catches up within the stated budget.",
     )
     NOTHING_LEAKED = (
         "nothing_leaked",
-        "No planted secret appears in rows, logs, metrics or reports.",
+        "No canary (a secret in a payload) appears in rows, logs, metrics or reports.",
     )
     OUTCOME_REPORTED = (
         "outcome_reported",
@@ -137,11 +137,11 @@ class Guarantee(enum.StrEnum):
     )
     COALESCED_SUBMISSION_RUNS = (
         "coalesced_submission_runs",
-        "A submission that is folded into a task already running is followed by a start.",
+        "A submission coalesced into a task that has already started is followed by another start.",
     )
     SCHEDULE_KEPT = (
         "schedule_kept",
-        "Each occurrence of a schedule comes exactly once; those that were missed, as the policy says.",
+        "Each occurrence of a schedule comes exactly once; missed occurrences, as the policy states.",
     )
     DENIED_ONLY_WHEN_FULL = (
         "denied_only_when_full",

@@ -1,4 +1,4 @@
-"""The journey of a witness: the events of one task, resource or user in words, one line an event, with the faults in their time."""
+"""The journey of a witness: the events of one task, resource or user in words, one line an event, with the faults of that time."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from scenarios.record.history import FINAL_LISTS, FOREVER_NS, NS_PER_S, Event, FaultSpan, History
 
 STEPS_MAX = 80
-"""A journey longer than this keeps its beginning and its end, half of it each, and says how much it lacks between them."""
+"""Maximum number of steps; of a longer journey the first half and the last half of this number are kept."""
 
 LANES = ("client", "database", "broker", "worker", "outside", "lab")
 
@@ -34,9 +34,9 @@ class JourneyStep:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """The story of a task, resource or user: its own events, the deaths of those who worked on it, the faults it crossed, its end.
+    """The story of a task, resource or user: its events, the crashes of its workers, the faults of its time, and the account.
 
-    `left_out`: how many events it lacks in the middle.
+    `left_out`: number of events left out in the middle.
     """
 
     steps: tuple[JourneyStep, ...]
@@ -44,17 +44,17 @@ class Journey:
 
 
 def journeys(history: History, witnesses: Iterable[str]) -> dict[str, Journey]:
-    """The journeys of several, in one pass over the history; without a step where it says nothing of a witness."""
-    return {witness: told(story, witness) for witness, story in _stories(history, witnesses).items()}
+    """The journeys of these witnesses, in one pass over the history; without steps if it has no events of a witness."""
+    return {witness: journey_of(story, witness) for witness, story in _stories(history, witnesses).items()}
 
 
 def story_of(history: History, witness: str) -> list[Event]:
-    """The events of a journey, all of them."""
+    """All events of a journey."""
     return _stories(history, [witness])[witness]
 
 
-def told(story: Sequence[Event], witness: str) -> Journey:
-    """Events in words, one line each; of a long story its beginning and its end."""
+def journey_of(story: Sequence[Event], witness: str) -> Journey:
+    """These events in words, one line each; of a long story the beginning and the end."""
     half = STEPS_MAX // 2
     left_out = max(0, len(story) - STEPS_MAX)
     shown = [*story[:half], *story[-half:]] if left_out else story
@@ -77,7 +77,7 @@ def _stories(history: History, witnesses: Iterable[str]) -> dict[str, list[Event
 
 
 def _other_name(event: Event) -> str | None:
-    """Whom else an event is about: the user whom a limiter decided on, the place of a fault or a secret."""
+    """The subject of an event without a task or resource: the user of a limiter's decision, or the target."""
     if event.event in ("allowed", "denied"):
         return event.user
     return event.target
@@ -89,17 +89,17 @@ def _story(history: History, own: list[Event], context: list[Event]) -> list[Eve
     first_ns, last_ns = own[0].t_ns, own[-1].t_ns
     workers = {event.actor for event in own if _lane(event) == "worker"}
     crossed = {(span.fault, span.target) for span in history.faults if span.overlaps(first_ns, last_ns)}
-    told = set(map(id, own))
+    included = set(map(id, own))
     around = [
         event
         for event in context
-        if id(event) not in told
+        if id(event) not in included
         and (
             (event.fault, event.target) in crossed
             or (event.fault is None and event.actor in workers and first_ns <= event.t_ns <= last_ns)
         )
     ]
-    end = [history.final] if history.final is not None and id(history.final) not in told else []
+    end = [history.final] if history.final is not None and id(history.final) not in included else []
     return [*sorted([*own, *around], key=lambda event: event.t_ns), *end]
 
 
@@ -108,15 +108,15 @@ def _lane(event: Event) -> str:
 
 
 def _step(event: Event, witness: str) -> JourneyStep:
-    tell = _WORDS.get(event.event)
-    text = tell(event) if tell is not None else _final_words(event, witness)
+    words = _WORDS.get(event.event)
+    text = words(event) if words is not None else _final_words(event, witness)
     if event.detail:
         text += f" ({event.detail})"
     return JourneyStep(event.t_ns, event.actor, _lane(event), event.event, text)
 
 
 def words_of(event: Event) -> str:
-    """What happened in this event, as the rest of a sentence that begins with its actor; not of `final`, which is about a witness."""
+    """This event as the rest of a sentence that begins with its actor. Not for `final`, whose words depend on a witness."""
     return _WORDS[event.event](event)
 
 
@@ -130,8 +130,8 @@ def _fenced(event: Event) -> str:
 
 def _spawned(event: Event) -> str:
     if event.schedule is not None:
-        return f"makes it for schedule {event.schedule}"
-    return "makes it" + (f", out of {event.parent}" if event.parent else "")
+        return f"creates it for schedule {event.schedule}"
+    return "creates it" + (f", as a child of {event.parent}" if event.parent else "")
 
 
 def _named(event: Event) -> str:
@@ -146,9 +146,9 @@ def _final_words(event: Event, witness: str) -> str:
 
 
 _WORDS: Mapping[str, Callable[[Event], str]] = {
-    "submit.invoke": lambda event: "hands the task in" + (f" under key {event.key}" if event.key else ""),
-    "submit.ok": lambda event: f"is told: accepted{_named(event)}",
-    "submit.fail": lambda event: "is told: refused",
+    "submit.invoke": lambda event: "submits the task" + (f" under key {event.key}" if event.key else ""),
+    "submit.ok": lambda event: f"gets the answer: accepted{_named(event)}",
+    "submit.fail": lambda event: "gets the answer: refused",
     "submit.info": lambda event: "gets no answer: it may have been accepted",
     "spawn": _spawned,
     "attempt.start": lambda event: f"starts {_numbered(event)}",
@@ -161,34 +161,34 @@ _WORDS: Mapping[str, Callable[[Event], str]] = {
     "ack.info": lambda event: "the acknowledgement may be lost",
     "state": lambda event: f"row: {event.from_ or 'created'} → {event.to}{_fenced(event)}",
     "dead": lambda event: f"dead letter after {event.attempts} attempts: {event.reason}",
-    "redrive": lambda event: "a person puts it back",
+    "redrive": lambda event: "a person redrives it",
     "cancel.invoke": lambda event: "asks to cancel it",
-    "cancel.ok": lambda event: "is promised that it will not run again",
-    "cancel.fail": lambda event: "is told: it cannot be cancelled",
+    "cancel.ok": lambda event: "gets the answer: cancelled, it will not run again",
+    "cancel.fail": lambda event: "gets the answer: it cannot be cancelled",
     "cancel.info": lambda event: "gets no answer to the cancellation",
-    "pause.ok": lambda event: "is told: paused",
-    "resume.ok": lambda event: "is told: resumed",
+    "pause.ok": lambda event: "gets the answer: paused",
+    "resume.ok": lambda event: "gets the answer: resumed",
     "lease.acquired": lambda event: f"acquires the lease for {event.ttl_s:g} s{_fenced(event)}",
     "lease.renewed": lambda event: f"renews the lease for {event.ttl_s:g} s{_fenced(event)}",
     "lease.released": lambda event: "releases the lease",
     "write": lambda event: f"write accepted{_fenced(event)}",
     "write.rejected": lambda event: f"write refused{_fenced(event)}",
-    "allowed": lambda event: f"let through by limit {event.limit}",
-    "denied": lambda event: f"refused by limit {event.limit}",
+    "allowed": lambda event: f"allowed by limit {event.limit}",
+    "denied": lambda event: f"denied by limit {event.limit}",
     "progress": lambda event: f"reports {event.percent:g} %",
     "status": lambda event: f"reads {event.state}",
-    "crash": lambda event: "dies",
-    "restart": lambda event: "is back",
+    "crash": lambda event: "crashes",
+    "restart": lambda event: "is running again",
     "fault.begin": lambda event: f"fault {event.fault} on {event.target}: begins",
     "fault.bit": lambda event: f"fault {event.fault} on {event.target}: seen to bite",
     "fault.end": lambda event: f"fault {event.fault} on {event.target}: lifted",
     "fault.healed": lambda event: f"fault {event.fault} on {event.target}: target seen healthy",
-    "secret.sought": lambda event: f"looks for planted secrets in {event.target}",
-    "secret.found": lambda event: f"finds a planted secret in {event.target}",
+    "secret.sought": lambda event: f"searches {event.target} for canaries",
+    "secret.found": lambda event: f"finds a canary in {event.target}",
 }
 
 
 def fault_words(span: FaultSpan) -> str:
-    """A fault band in words."""
+    """A fault and its time in words."""
     until = "never healed" if span.healed_ns == FOREVER_NS else f"healed at {span.healed_ns / NS_PER_S:.3f} s"
     return f"{span.fault} on {span.target} from {span.begun_ns / NS_PER_S:.3f} s, {until}"

@@ -1,6 +1,6 @@
-"""The judgement of a run: every promise judged, the account, duplicates by cause, and what "0 of n" is worth. Pure.
+"""The judgement of a run: verdicts, the account, duplicates by cause, and bounds on the rate of violations. Pure.
 
-How a checker's findings become a verdict is rules 1 and 2 of docs/history.md, and docs/adr/0002 for the lab's own failures.
+How findings become a verdict: rules 1 and 2 of docs/history.md; with failures of the lab: docs/adr/0002.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from scenarios.judging.assumptions import spares_record
+from scenarios.judging.assumptions import leaves_record_intact
 from scenarios.judging.causes import Cause, repeats_of
 from scenarios.judging.checkers import CHECKERS
 from scenarios.judging.guarantees import Guarantee
@@ -35,14 +35,14 @@ from scenarios.judging.verdict import (
 from scenarios.record.history import History, Recorded
 
 JOURNEYS_MAX = 3
-"""For how many witnesses of each broken promise the journey is told."""
+"""Maximum number of journeys for each broken promise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """All that can be said of a run. `verdicts` are of the promises claimed; `not_claimed`, of all others, decide nothing.
+    """All verdicts on a run. `verdicts`: of the claimed promises; `not_claimed`: of all others, for information only.
 
-    In JSON `journeys` and `left_out` are by witness: the steps, and how many events they lack in the middle, where they do.
+    In JSON `journeys` and `left_out` are by witness: the steps, and the number of events left out in the middle.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -57,7 +57,7 @@ class Judgement:
 
     @property
     def exit_code(self) -> int:
-        """0 all claimed promises held; 1 one is broken; 3 none is, but one is unknown, or none was put to the test."""
+        """0: all claimed promises held; 1: one is broken; 3: none is broken, but one is unknown or none was put to the test."""
         code = exit_code_of(verdict.ruling for verdict in self.verdicts)
         tested = any(verdict.exercised for verdict in self.verdicts)
         return EXIT_UNKNOWN if code == EXIT_HELD and not tested else code
@@ -93,21 +93,20 @@ def judge(
     unmet: Sequence[str] = (),
     unremarkable: Unremarkable = NONE,
 ) -> Judgement:
-    """Judge every promise over what was recorded, and the `unremarkable` tasks that were only counted.
+    """Judge every promise over a record and the `unremarkable` tasks that were only counted.
 
-    `claims` None: the promises that the history puts to the test, or all, where it tests none. `problems`: the lab's own failures; then
-    only events that are there prove a violation, and nothing is held. `violated`: assumptions that the record does not bear out
-    (scenarios/judging/assumptions.py); then nothing is held either. `unmet`: premises that the run
-    does not meet (scenarios/judging/premises.py); then nothing is held.
+    `claims` None: the promises that the history puts to the test, or all if it tests none. With any of the following no promise is held.
+    `problems`: failures of the lab; only present events prove a violation. `violated`: assumptions that the record violates
+    (scenarios/judging/assumptions.py). `unmet`: premises that the run does not meet (scenarios/judging/premises.py).
     """
     history, malformed = recorded.history, tuple(map(str, recorded.malformed))
-    reconciliation = unremarkable.adds_to_reconciliation(reconcile(history, policy))
+    reconciliation = unremarkable.add_to_reconciliation(reconcile(history, policy))
     has_work = _has_work(history) or unremarkable.tasks > 0
-    standing = _standing(history, reconciliation, malformed, problems, violated, unmet, has_work=has_work)
+    restriction = _restriction(history, reconciliation, malformed, problems, violated, unmet, has_work=has_work)
     findings = _findings(history, policy, unremarkable)
-    spared = _judged_on_own_events(history, unremarkable) if standing.spares_own_events else frozenset()
+    exempt = _exempt(history, unremarkable) if restriction.has_exemptions else frozenset()
     verdicts = {
-        guarantee: _verdict(guarantee, found, _Standing() if guarantee in spared else standing)
+        guarantee: _verdict(guarantee, found, _Restriction() if guarantee in exempt else restriction)
         for guarantee, found in findings.items()
     }
     tested = frozenset(guarantee for guarantee, verdict in verdicts.items() if verdict.exercised)
@@ -121,18 +120,18 @@ def judge(
         duplicates=_duplicates(history, policy),
         bounds=_bounds(verdicts.values(), findings),
         journeys=_journeys(history, ordered),
-        problems=(*problems, *_toothless(history), *map(str, violated), *unmet),
+        problems=(*problems, *_faults_without_bite(history), *map(str, violated), *unmet),
         malformed=malformed,
         warnings=policy.warnings or (),
     )
 
 
 def _findings(history: History, policy: Policy, unremarkable: Unremarkable) -> dict[Guarantee, Findings]:
-    return {guarantee: unremarkable.adds(guarantee, check(history, policy)) for guarantee, check in CHECKERS.items()}
+    return {guarantee: unremarkable.add_to(guarantee, check(history, policy)) for guarantee, check in CHECKERS.items()}
 
 
 def _bounds(verdicts: Iterable[Verdict], findings: Mapping[Guarantee, Findings]) -> dict[str, str]:
-    """What each promise that held is worth, by how often it was put to the test."""
+    """For each promise that held, a bound on the rate of violations, by how often it was put to the test."""
     return {
         verdict.guarantee.value: bound(findings[verdict.guarantee].exercised)
         for verdict in verdicts
@@ -141,21 +140,21 @@ def _bounds(verdicts: Iterable[Verdict], findings: Mapping[Guarantee, Findings])
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
-    """Why nothing can be held in this run ("": it can), and on what a violation may rest all the same.
+class _Restriction:
+    """Why no promise can be held in this run (empty: no restriction), and which evidence still proves a violation.
 
-    `spares_own_events`: whether limits and leases are judged none the less.
+    `has_exemptions`: whether limits and leases are judged without restriction.
     """
 
     reason: str = ""
     admits: frozenset[Proof] = frozenset(Proof)
-    spares_own_events: bool = False
+    has_exemptions: bool = False
 
 
 _ALREADY_PROVEN = frozenset({Proof.EVENTS, Proof.RECORD})
 
 
-def _standing(
+def _restriction(
     history: History,
     reconciliation: Reconciliation,
     malformed: Sequence[str],
@@ -164,64 +163,64 @@ def _standing(
     unmet: Sequence[str],
     *,
     has_work: bool,
-) -> _Standing:
+) -> _Restriction:
     if malformed:
         more = f" (and {len(malformed) - 1} more)" if len(malformed) > 1 else ""
-        return _Standing(f"the history is malformed: {malformed[0]}{more}", frozenset())
+        return _Restriction(f"the history is malformed: {malformed[0]}{more}", frozenset())
     if problems:
-        return _Standing(f"the lab failed: {problems[0]}", frozenset({Proof.EVENTS}))
-    toothless = _toothless(history)
-    if toothless:
-        return _Standing(toothless[0], _ALREADY_PROVEN)
+        return _Restriction(f"the lab failed: {problems[0]}", frozenset({Proof.EVENTS}))
+    without_bite = _faults_without_bite(history)
+    if without_bite:
+        return _Restriction(without_bite[0], _ALREADY_PROVEN)
     final = history.final
     if final is not None and not final.healed:
-        return _Standing("the run ended with a fault not healed", _ALREADY_PROVEN)
+        return _Restriction("the run ended with a fault not healed", _ALREADY_PROVEN)
     if final is not None and not final.caught_up:
-        return _Standing("the drain ran out of time before the system had caught up", _ALREADY_PROVEN)
+        return _Restriction("the drain timed out before the system had caught up", _ALREADY_PROVEN)
     if final is None:
-        return _Standing("the history has no final account", _ALREADY_PROVEN, spares_own_events=True)
+        return _Restriction("the history has no final account", _ALREADY_PROVEN, has_exemptions=True)
     if not has_work:
-        return _Standing(
-            "too little work: no submission was acknowledged or possible", _ALREADY_PROVEN, spares_own_events=True
+        return _Restriction(
+            "too little work: no submission was acknowledged or possible", _ALREADY_PROVEN, has_exemptions=True
         )
     if reconciliation.contradiction:
-        return _Standing(reconciliation.contradiction, _ALREADY_PROVEN)
+        return _Restriction(reconciliation.contradiction, _ALREADY_PROVEN)
     if violated:
-        admits = frozenset(Proof) if all(map(spares_record, violated)) else frozenset({Proof.EVENTS})
-        return _Standing(f"the record cannot be believed: {violated[0]}", admits)
+        admits = frozenset(Proof) if all(map(leaves_record_intact, violated)) else frozenset({Proof.EVENTS})
+        return _Restriction(f"the record is not reliable: {violated[0]}", admits)
     if unmet:
-        return _Standing(unmet[0])
+        return _Restriction(unmet[0])
     assert reconciliation.balanced, "every submitted task is in exactly one place of the account"
-    return _Standing()
+    return _Restriction()
 
 
 def _has_work(history: History) -> bool:
     return any(timeline.is_possible for timeline in history.tasks.values())
 
 
-def _judged_on_own_events(history: History, unremarkable: Unremarkable) -> frozenset[Guarantee]:
-    """Limits and leases need no submission and no account: where there are events of theirs, these decide."""
-    spared = set()
+def _exempt(history: History, unremarkable: Unremarkable) -> frozenset[Guarantee]:
+    """Promises on limits and leases, if the history has such events: their checkers need no submission and no account."""
+    exempt = set()
     if history.leases or history.writes or unremarkable.leases:
-        spared |= {Guarantee.SINGLE_HOLDER, Guarantee.FENCED_WRITES}
+        exempt |= {Guarantee.SINGLE_HOLDER, Guarantee.FENCED_WRITES}
     if history.allowed_ns or history.denied:
-        spared |= {Guarantee.RATE_LIMIT_RESPECTED, Guarantee.DENIED_ONLY_WHEN_FULL}
-    return frozenset(spared)
+        exempt |= {Guarantee.RATE_LIMIT_RESPECTED, Guarantee.DENIED_ONLY_WHEN_FULL}
+    return frozenset(exempt)
 
 
-def _toothless(history: History) -> list[str]:
+def _faults_without_bite(history: History) -> list[str]:
     return [f"fault {span.fault} on {span.target} was never seen to bite" for span in history.faults if not span.bit]
 
 
-def _verdict(guarantee: Guarantee, found: Findings, standing: _Standing) -> Verdict:
-    proven = [violation for violation in found.violations if violation.proof in standing.admits]
+def _verdict(guarantee: Guarantee, found: Findings, restriction: _Restriction) -> Verdict:
+    proven = [violation for violation in found.violations if violation.proof in restriction.admits]
     if proven:
         return broken(
             guarantee, _summary(proven), witnesses=(violation.witness for violation in proven), figures=found.figures
         )
     exercised = found.exercised > 0
-    if standing.reason:
-        return unknown(guarantee, standing.reason, figures=found.figures, exercised=exercised)
+    if restriction.reason:
+        return unknown(guarantee, restriction.reason, figures=found.figures, exercised=exercised)
     if found.undecided:
         return unknown(guarantee, found.undecided, figures=found.figures, exercised=exercised)
     reason = "" if exercised else "not exercised: nothing in this run put it to the test"
@@ -240,7 +239,7 @@ def _duplicates(history: History, policy: Policy) -> dict[str, int]:
 
 
 def bound(tested: int) -> str:
-    """What none in `tested` cases says of the rate, with 95 % confidence ("rule of three")."""
+    """The upper bound of the rate after 0 violations in `tested` cases, with 95 % confidence ("rule of three")."""
     if tested < 3:
         return f"0 in {tested}: too few to bound the rate"
     return f"0 in {tested}: rate below {3 / tested:.2g} at 95 %"
@@ -261,7 +260,7 @@ def _verdict_record(verdict: Verdict) -> VerdictRecord:
 
 
 def account_record(reconciliation: Reconciliation) -> AccountRecord:
-    """The account: tasks that must not exist by name, all others by number."""
+    """The account for verdicts.json: lost and stuck tasks and strangers by name, all others as counts."""
     counts = {str(place): count for place, count in reconciliation.counts.items()}
     return AccountRecord(
         submitted=reconciliation.submitted,

@@ -1,6 +1,6 @@
-"""The content of verdicts.json, in the one typed form in which it is written and read.
+"""The content of verdicts.json, as it is written and read.
 
-Every field has a default: a report must open a file that an older or a newer version of the lab wrote.
+Every field has a default, because a report must read files of older and newer versions of the lab.
 """
 
 import msgspec

@@ -9,7 +9,7 @@ from scenarios.record.history import ACKNOWLEDGEMENTS, Event, History, ns_of
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One submission under a key: when it began, the id it was answered, and whether it was acknowledged."""
+    """One submission under a key: its begin, the id in its answer, and the time of its acknowledgement."""
 
     task: str
     began_ns: int
@@ -19,18 +19,18 @@ class Submission:
 
 @dataclass(slots=True)
 class KeyGroup:
-    """Submissions that are one task by their key. `ids`: by task, those that it was answered."""
+    """Submissions that are one task by their key. `ids`: by task, the ids in its answers."""
 
     invocations: list[Submission] = field(default_factory=list)
     ids: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def opened_ns(self) -> int | None:
-        """The acknowledgement from which the key is kept."""
+        """The earliest acknowledgement, from which the key is kept."""
         return min((one.acknowledged_ns for one in self.invocations if one.acknowledged_ns is not None), default=None)
 
-    def take(self, submission: Submission) -> None:
-        """One more."""
+    def add(self, submission: Submission) -> None:
+        """Add a submission."""
         self.invocations.append(submission)
         ids = self.ids.setdefault(submission.task, [])
         if submission.id is not None:
@@ -38,17 +38,17 @@ class KeyGroup:
 
 
 def groups_of(history: History, named: tuple[str | None, str], policy: Policy) -> list[KeyGroup]:
-    """The groups of one user and key, in the order in which they began."""
+    """The groups of one user and key, in order of their begin."""
     groups: list[KeyGroup] = []
     for submission in submissions_of(history.key_events[named]):
         if not groups or _opens_another(history, groups[-1], submission, policy):
             groups.append(KeyGroup())
-        groups[-1].take(submission)
+        groups[-1].add(submission)
     return groups
 
 
 def submissions_of(events: list[Event]) -> Iterator[Submission]:
-    """Invocations with their answers, in the order in which they began."""
+    """Invocations with their answers, in order of their begin."""
     found: list[Submission] = []
     open_: dict[tuple[str, str], int] = {}
     for event in events:
@@ -74,7 +74,7 @@ def submissions_of(events: list[Event]) -> Iterator[Submission]:
 
 
 def _opens_another(history: History, group: KeyGroup, submission: Submission, policy: Policy) -> bool:
-    """Whether this submission begins a new group: its key was forgotten, or it follows a task that had already begun."""
+    """Whether this submission begins a new group: the key has expired, or the task of the group had already started."""
     opened_ns = group.opened_ns
     kept_ns = None if policy.key_window_s is None else ns_of(policy.key_window_s)
     if kept_ns is not None and opened_ns is not None and submission.began_ns > opened_ns + kept_ns:

@@ -1,10 +1,10 @@
-"""What excuses a task that is late: faults, pauses of its scope, an end by another way. Pure."""
+"""Excuses for a late task: faults, pauses of its scope, another end. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scenarios.judging.policy import Policy
-from scenarios.record.history import FOREVER_NS, History, TaskTimeline, ns_of
+from scenarios.record.history import FOREVER_NS, History, TaskTimeline, earliest_ns, ns_of
 
 _EVERYTHING = (None, "", "all", "global", "*")
 _CLOSED = frozenset({"CANCELLED", "EXPIRED", "DEAD", "FAILED"})
@@ -12,19 +12,23 @@ _CLOSED = frozenset({"CANCELLED", "EXPIRED", "DEAD", "FAILED"})
 
 @dataclass(frozen=True, slots=True)
 class PromisedPause:
-    """From a promised pause until the resumption (never: `FOREVER_NS`). `scope` None: of every task."""
+    """From an acknowledged pause until the resumption (never: `FOREVER_NS`). `scope` None: all tasks.
+
+    `surely_until_ns`: when the resumption was requested; from then on tasks may start.
+    """
 
     scope: str | None
     from_ns: int
     until_ns: int
+    surely_until_ns: int
 
     def stops(self, timeline: TaskTimeline) -> bool:
-        """Whether it is a pause of this task."""
+        """Whether the pause applies to this task."""
         return self.scope is None or any(event.scope == self.scope for event in timeline.submissions)
 
 
 def pauses_of(history: History) -> list[PromisedPause]:
-    """Every pause of the history. A second pause before the resumption changes nothing."""
+    """All pauses of the history. A second pause before the resumption has no effect."""
     if not history.pauses:
         return []
     scopes_known = any(event.scope for timeline in history.tasks.values() for event in timeline.submissions)
@@ -38,12 +42,13 @@ def pauses_of(history: History) -> list[PromisedPause]:
         for ended in list(begun) if scope is None else [scope]:
             since_ns = begun.pop(ended, None)
             if since_ns is not None:
-                pauses.append(PromisedPause(ended, since_ns, event.t_ns))
-    return [*pauses, *(PromisedPause(scope, since_ns, FOREVER_NS) for scope, since_ns in begun.items())]
+                pauses.append(PromisedPause(ended, since_ns, event.t_ns, earliest_ns(event)))
+    open_ = [PromisedPause(scope, since_ns, FOREVER_NS, FOREVER_NS) for scope, since_ns in begun.items()]
+    return [*pauses, *open_]
 
 
 class AllowedDelays:
-    """The faults and pauses of a history, asked how far they move a bound."""
+    """Extends time bounds by the faults and pauses of a history."""
 
     def __init__(self, history: History, policy: Policy) -> None:
         self._faults = history.faults
@@ -51,7 +56,7 @@ class AllowedDelays:
         self._budget_ns = ns_of(policy.budget_s or 0.0)
 
     def extended_ns(self, timeline: TaskTimeline, bound_ns: int, from_ns: int, until_ns: int) -> int:
-        """The bound, moved by each fault, and each pause of the task, between these instants: to its end and `budget_s` more."""
+        """The bound, extended to the end plus `budget_s` of every fault, and pause of the task, that overlaps this time."""
         ends_ns = [span.healed_ns for span in self._faults if span.overlaps(from_ns, until_ns)]
         ends_ns += [
             pause.until_ns
@@ -61,14 +66,14 @@ class AllowedDelays:
         return max([bound_ns, *(min(FOREVER_NS, end_ns + self._budget_ns) for end_ns in ends_ns)])
 
     def is_paused_at(self, timeline: TaskTimeline, instant: int) -> bool:
-        """Whether the task was paused then."""
+        """Whether the task was paused at this instant."""
         return any(pause.from_ns <= instant < pause.until_ns and pause.stops(timeline) for pause in self.pauses)
 
 
 def closed_ns(history: History, timeline: TaskTimeline) -> int:
-    """When the task was cancelled, expired or dead, since the last redrive; FOREVER_NS if it never was.
+    """When the task was first cancelled, expired or dead after the last redrive; FOREVER_NS if it never was.
 
-    Before every instant, if it is only listed so: then it may have been so in time.
+    `-FOREVER_NS` if only a list says so: it may have been in time.
     """
     since_ns = timeline.redrives_ns[-1] if timeline.redrives_ns else -FOREVER_NS
     closed = [instant for instant in timeline.cancels_ns if instant >= since_ns]
@@ -82,19 +87,19 @@ def closed_ns(history: History, timeline: TaskTimeline) -> int:
 
 
 def is_awaited(history: History, timeline: TaskTimeline) -> bool:
-    """Whether the task is the system's to carry out: acknowledged or listed as pending, and no resubmission of another."""
+    """Whether the system must run the task: it is listed as pending, or acknowledged and not a resubmission of another."""
     if timeline.task in history.lists.pending:
         return True
     return timeline.acknowledged > 0 and not is_answered_by_another(history, timeline)
 
 
 def never_started(history: History, timeline: TaskTimeline) -> bool:
-    """Whether nothing shows that it was ever carried out, nor does the account."""
+    """Whether neither an event nor the account shows that it ran."""
     return not timeline.ran and timeline.task not in history.lists.done
 
 
 def is_answered_by_another(history: History, timeline: TaskTimeline) -> bool:
-    """Whether the acknowledgements of this task named another one that was there before: then it is that task, and never runs itself."""
+    """Whether its acknowledgements named an older task: then it is the same task, and never runs itself."""
     if timeline.ran:
         return False
     since_ns = timeline.acknowledged_ns
@@ -103,7 +108,7 @@ def is_answered_by_another(history: History, timeline: TaskTimeline) -> bool:
 
 
 def answered_by(history: History, timeline: TaskTimeline) -> list[str]:
-    """The other tasks of the same user and key that were answered every id that this one was answered."""
+    """Other tasks of the same user and key whose answers contained every id that the answers to this one contained."""
     found = []
     for named in {(event.user, event.key) for event in timeline.submissions if event.key is not None}:
         answers = history.keyed.get(named, {})

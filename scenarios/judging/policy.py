@@ -1,4 +1,4 @@
-"""What a system says of its own limits: the measure that judges hold it to. Pure."""
+"""The limits that a system states, by which checkers judge it. Pure."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -12,14 +12,14 @@ from scenarios.errors import MalformedPolicy
 By = Literal["scope", "order_key", "user", "all"]
 CatchUp = Literal["all", "last", "none"]
 ACK_S = 5.0
-"""How long after its attempt an acknowledgement may take to arrive, where the policy does not say."""
+"""Default of `ack_s`: how long after its attempt an acknowledgement may arrive."""
 REPORT_S = 30.0
-"""How long after a task ended its clients may read otherwise, where the policy states no budget_s."""
+"""How long after a task ended its clients may read another state, if the policy states no `budget_s`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Concurrency:
-    """No more than `n` attempts of one value of `by` run at once."""
+    """At most `n` attempts of one value of `by` run at once."""
 
     by: By
     n: int
@@ -29,7 +29,7 @@ class Concurrency:
 class Schedule:
     """Occurrences are due at `since_s` + k · `every_s`, up to `until_s`, both ends included.
 
-    `catch_up`: which of those that were missed come later: all, only the newest of each run of them, or none.
+    `catch_up`: which missed occurrences come later: all, only the last of each consecutive run, or none.
     """
 
     every_s: float
@@ -40,13 +40,14 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the system says of its own limits; judges measure against it. Spelt in JSON as in docs/history.md.
+    """The limits that a system states. JSON names as in docs/history.md.
 
     `delays_s`: [least, most] seconds before each retry. `budget_s`: how long after healing the system may take to catch up.
-    `overtakes_max`: by how many tasks that were submitted after it a waiting task may be overtaken. `wait_s`: a number, or one for
-    each priority, keyed by text. `dead_letters`: each move to DEAD has a dead letter. `renew_s`: how long an attempt works at most before
-    it renews its lease. `ends_at_deadline`: a task that is not done by its deadline expires, also if it runs. `warnings` are of this
-    reading, and no part of what the system states.
+    `overtakes_max`: maximum number of later submitted tasks that may overtake a waiting task. `wait_s`: a number, or a number for each
+    priority, keyed by text. `catch_up`: what happens to missed occurrences of the schedules that clients set up; `schedules` state it
+    for each. `dead_letters`: each transition to DEAD has a dead letter. `renew_s`: maximum time that an attempt works without
+    renewing its lease. `ends_at_deadline`: a task that is not done by its deadline expires, also if it runs. `warnings`: made when the policy is read, not
+    stated by the system.
     """
 
     attempts_max: int | None = None
@@ -66,6 +67,7 @@ class Policy:
     coalesce: bool | None = None
     concurrency: Concurrency | None = None
     schedules: Mapping[str, Schedule] | None = None
+    catch_up: CatchUp | None = None
     dead_letters: bool | None = None
     renew_s: float | None = None
     ends_at_deadline: bool | None = None
@@ -87,10 +89,10 @@ _WINDOW_NAMES = ("kind", "n", "per_s", "burst", "starts")
 
 
 def policy_from(stated: Any) -> Policy:
-    """The policy that a parsed JSON object states; names that are no part of a policy are named in its `warnings`.
+    """The policy in a parsed JSON object; unknown fields become `warnings`.
 
     Raises:
-        MalformedPolicy: a field of a wrong type, a negative bound, or a window that is none.
+        MalformedPolicy: a field of a wrong type, a negative bound, or an invalid window.
     """
     content = stated or {}
     if isinstance(content, Mapping):
@@ -98,7 +100,7 @@ def policy_from(stated: Any) -> Policy:
     try:
         policy = msgspec.convert(content, Policy)
     except msgspec.ValidationError as error:
-        raise MalformedPolicy(f"the policy is none: {error}") from error
+        raise MalformedPolicy(f"invalid policy: {error}") from error
     for name in _BOUNDS:
         _check_bound(name, getattr(policy, name))
     waits = policy.wait_s if isinstance(policy.wait_s, dict) else {"": policy.wait_s}
@@ -125,9 +127,9 @@ def _check_bound(name: str, bound: float | None) -> None:
 
 
 def _check_window(name: str, window: Mapping[str, object]) -> None:
-    """A window has the kind, the number and the length that the judges of limits count on."""
+    """Check the fields that the checkers of limits rely on."""
     if window.get("kind") not in ("sliding", "fixed", "bucket"):
-        raise MalformedPolicy(f"the policy's {name} is of no known kind: {window.get('kind')!r}")
+        raise MalformedPolicy(f"the policy's {name} has kind = {window.get('kind')!r}; use sliding, fixed or bucket")
     n, per_s, burst = window.get("n"), window.get("per_s"), window.get("burst")
     if not isinstance(n, int) or isinstance(n, bool) or not 0 <= n <= NUMBER_MAX:
         raise MalformedPolicy(f"the policy's {name} allows n = {_short(n)}{_AT_MOST}")
@@ -136,9 +138,11 @@ def _check_window(name: str, window: Mapping[str, object]) -> None:
     if burst is not None and (not isinstance(burst, int | float) or not 0 <= burst <= NUMBER_MAX):
         raise MalformedPolicy(f"the policy's {name} has burst = {_short(burst)}{_AT_MOST}")
     if window.get("starts") not in (None, "first"):
-        raise MalformedPolicy(f"the policy's {name} has starts = {window.get('starts')!r}; there is 'first'")
+        raise MalformedPolicy(f"the policy's {name} has starts = {window.get('starts')!r}; the only value is 'first'")
     if window.get("by") not in (None, *get_args(By)):
-        raise MalformedPolicy(f"the policy's {name} has by = {window.get('by')!r}; there are {', '.join(get_args(By))}")
+        raise MalformedPolicy(
+            f"the policy's {name} has by = {window.get('by')!r}; use one of {', '.join(get_args(By))}"
+        )
 
 
 def _check_schedule(name: str, schedule: Schedule) -> None:
@@ -155,7 +159,7 @@ _AT_MOST = f" ({NUMBER_MAX:,.0f} at most)"
 
 
 def _short(number: object) -> str:
-    """A number in a message; whole numbers may have thousands of digits."""
+    """A number for a message, shortened: integers may have thousands of digits."""
     text = f"a number of {number.bit_length()} bits" if _is_long(number) else repr(number)
     return text if len(text) <= 80 else f"{text[:80]}…"
 
@@ -165,19 +169,19 @@ def _is_long(number: object) -> TypeGuard[int]:
 
 
 def _unknown_names(content: Any) -> Iterator[str]:
-    """A sentence for each name that no judge knows, with the nearest one that there is."""
+    """One sentence for each unknown field, with the most similar known one."""
     known = tuple(field.name for field in fields(Policy) if field.name != "warnings")
-    yield from _strangers("the policy", content, known)
+    yield from _unknown_fields("the policy", content, known)
     for name, more in (("window", ()), ("execution_window", ("by",))):
-        yield from _strangers(f"the policy's {name}", content.get(name), (*_WINDOW_NAMES, *more))
-    yield from _strangers("the policy's concurrency", content.get("concurrency"), ("by", "n"))
+        yield from _unknown_fields(f"the policy's {name}", content.get(name), (*_WINDOW_NAMES, *more))
+    yield from _unknown_fields("the policy's concurrency", content.get("concurrency"), ("by", "n"))
     for name, schedule in (content.get("schedules") or {}).items():
         known = tuple(field.name for field in fields(Schedule))
-        yield from _strangers(f"the policy's schedule {name!r}", schedule, known)
+        yield from _unknown_fields(f"the policy's schedule {name!r}", schedule, known)
 
 
-def _strangers(where: str, content: Any, known: tuple[str, ...]) -> Iterator[str]:
+def _unknown_fields(where: str, content: Any, known: tuple[str, ...]) -> Iterator[str]:
     for name in content or ():
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
-            yield f"{where} has a name that no judge knows: {name!r}; the nearest is {near[0]!r}"
+            yield f"{where} has an unknown field: {name!r}; the most similar one is {near[0]!r}"

@@ -1,7 +1,7 @@
-"""Premises: what must have been seen in a run for its verdicts to mean anything. Each is a frozen class. Pure.
+"""Premises: conditions on a run without which its verdicts mean nothing. Each is a frozen class. Pure.
 
-A premise that was not met makes the run unknown; what the record proves to be broken stays broken. The premises of a run are in its
-run.json, so that `tasklab check` asks them again. To add one: a class here, and its name in PREMISES.
+An unmet premise makes the run unknown; promises that the record proves broken stay broken. The premises of a run are in its run.json,
+so that `tasklab check` checks them again. To add one: a class here, and its name in PREMISES.
 """
 
 import math
@@ -13,29 +13,29 @@ from scenarios.record.history import Event, History, TaskTimeline
 from scenarios.record.run_facts import FaultRecord, RunFacts
 
 ACKNOWLEDGED_SHARE_MIN = 0.1
-"""Of the tasks submitted after the warm-up: with fewer acknowledged, a run has not done the work that it is about."""
+"""Minimum share of acknowledged tasks among those submitted after the warm-up."""
 NAME = "premise"
 """The field of a premise in run.json that names its class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Premise:
-    """One condition on what was seen."""
+    """One condition on a run."""
 
     def unmet(self, history: History, facts: RunFacts) -> str:
-        """Why the run does not meet it, in one sentence that says what to change; nothing (""): it does."""
+        """Why the run does not meet it and what to change, in one sentence; empty if it does."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class EnoughWork(Premise):
-    """Of the tasks submitted after the warm-up a share was acknowledged, and at least one of these ended. Every run needs it.
+    """A minimum share of the tasks submitted after the warm-up was acknowledged, and at least one of them ended. For every run.
 
-    An answer that leaves open what happened (`info`) is no acknowledgement.
+    An `info` answer is not an acknowledgement.
     """
 
     def unmet(self, history: History, facts: RunFacts) -> str:
-        """By the counts in run.json: a large history is not read whole."""
+        """By the counts in run.json, because a large history is not read whole."""
         work = facts.work
         if work is None:
             return ""  # an earlier version did not count
@@ -54,13 +54,13 @@ class EnoughWork(Premise):
 
 @dataclass(frozen=True, slots=True)
 class WorkDuring(Premise):
-    """While the fault of this name was on, at least so many submissions were answered, or attempts began."""
+    """While the fault of this name was on, at least `at_least` submissions were answered or attempts began."""
 
     fault: str
     at_least: int = 1
 
     def unmet(self, history: History, facts: RunFacts) -> str:
-        """By the counts in run.json: a large history is not read whole."""
+        """By the counts in run.json, because a large history is not read whole."""
         seen = sum((strike.answered or 0) + (strike.attempts or 0) for strike in _strikes(facts, self.fault))
         if seen >= self.at_least:
             return ""
@@ -72,40 +72,40 @@ class WorkDuring(Premise):
 
 @dataclass(frozen=True, slots=True)
 class TaskTakenOver(Premise):
-    """A task whose process was paused in the middle of an attempt got another attempt before the first one had failed."""
+    """A task whose process was paused during an attempt got another attempt before the first one had failed."""
 
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By the attempts of the paused processes."""
         strikes = list(_strikes(facts, "process_paused"))
         if any(_was_taken_over(line, strike) for line in history.tasks.values() for strike in strikes):
             return ""
-        nobody = f"no attempt took over the task of {_targets(strikes)} during its pause: "
+        unmet = f"no attempt took over the task of {_targets(strikes)} during its pause: "
         stated_s = facts.pace.get("lease_s")
         if stated_s is None:
-            return f"{nobody}{facts.system} states no lease; state one (Pace.lease_s), so that the pause outlasts it"
-        return f"{nobody}state a lease (Pace.lease_s, now {stated_s:g} s) that is as long as the system's own"
+            return f"{unmet}{facts.system} states no lease; state one (Pace.lease_s), so that the pause outlasts it"
+        return f"{unmet}state a lease (Pace.lease_s, now {stated_s:g} s) that is as long as the system's own"
 
 
 @dataclass(frozen=True, slots=True)
 class LockTakenOver(Premise):
-    """A lock that a process held when it was paused was acquired again before that process had released it."""
+    """A lock held by a process when it was paused was acquired again before the process released it."""
 
     def unmet(self, history: History, facts: RunFacts) -> str:
-        """By the leases that are on no task."""
+        """By the leases on resources that are not tasks."""
         strikes = list(_strikes(facts, "process_paused"))
         locks = [events for name, events in history.leases.items() if not _is_of_task(name, history)]
         if any(_was_acquired_again(events, strike) for events in locks for strike in strikes):
             return ""
-        nobody = f"no lock that {_targets(strikes)} held was acquired again after its pause: "
+        unmet = f"no lock that {_targets(strikes)} held was acquired again after its pause: "
         stated_s = facts.pace.get("lock_s")
         if stated_s is None:
-            return f"{nobody}{facts.system} states no duration of its lock; state it (Pace.lock_s), so that the pause outlasts it"
-        return f"{nobody}state a duration (Pace.lock_s, now {stated_s:g} s) that is as long as the lock's own, and report its leases"
+            return f"{unmet}{facts.system} states no duration of its lock; state it (Pace.lock_s), so that the pause outlasts it"
+        return f"{unmet}state a duration (Pace.lock_s, now {stated_s:g} s) that is as long as the lock's own, and report its leases"
 
 
 @dataclass(frozen=True, slots=True)
 class KilledAfterEffect(Premise):
-    """A killed process had had an effect accepted, and the end of that attempt was not recorded."""
+    """A killed process had an accepted effect, and the end of that attempt is not recorded."""
 
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By the effects and attempts of the killed processes."""
@@ -113,14 +113,14 @@ class KilledAfterEffect(Premise):
         if any(_acted_and_died(line, strike) for line in history.tasks.values() for strike in strikes):
             return ""
         return (
-            f"no task had its effect and no recorded end when {_targets(strikes)} was killed: "
+            f"when {_targets(strikes)} was killed, no task of it had an accepted effect and an attempt without a recorded end: "
             "let each handler run its task through tasklab_probe.run_task"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class AckOfKnownTask(Premise):
-    """A lost acknowledgement was matched to a task that had run; or a task ran again after the loss."""
+    """A lost acknowledgement belongs to a task that had run, or a task ran again after the loss."""
 
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By `ack.info`, and by the attempts after the bite."""
@@ -131,25 +131,84 @@ class AckOfKnownTask(Premise):
         if any(_ran_again(line, strike) for line in history.tasks.values() for strike in strikes):
             return ""
         return (
-            f"the acknowledgement that {_targets(strikes)} lost was that of no known task, and no task ran again: "
+            f"the acknowledgement that {_targets(strikes)} lost belongs to no known task, and no task ran again: "
             "put the task's name or its id into the message"
         )
 
 
+@dataclass(frozen=True, slots=True)
+class LostAtWork(Premise):
+    """A process that was lost for good had begun an attempt that was never recorded to have ended."""
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the attempts of the lost processes."""
+        strikes = list(_strikes(facts, "process_lost"))
+        attempts = [attempt for line in history.tasks.values() for attempt in line.attempts if attempt.ended_ns is None]
+        if any(attempt.actor == strike.target for attempt in attempts for strike in strikes):
+            return ""
+        return (
+            f"{_targets(strikes)} was not running a task when it was lost: let each handler run its task through "
+            "tasklab_probe.run_task"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Premise):
+    """Events of this name were recorded, `at_least` so many; of failed attempts, those with this `error`."""
+
+    event: str
+    at_least: int = 1
+    error: str | None = None
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the events that are there."""
+        seen = sum(
+            one.event == self.event and (self.error is None or one.error == self.error) for one in history.events
+        )
+        if seen >= self.at_least:
+            return ""
+        what = self.event if self.error is None else f"{self.event} ({self.error})"
+        return (
+            f"{seen} events {what} were recorded, and at least {self.at_least} are needed: the workload did not come to what the "
+            "scenario is about; let the plug-in carry out what its capabilities state, or submit more tasks"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DiedOfTask(Premise):
+    """A process ended by itself, as tasks that kill their worker make it do."""
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the counts in run.json, or where there are none, by the crashes."""
+        if any((facts.died or {}).values()) or (facts.died is None and history.crashes):
+            return ""
+        return "no process ended by itself: let each handler run its task, in the worker's process, through tasklab_probe.run_task"
+
+
 PREMISES: Mapping[str, type[Premise]] = {
     kind.__name__: kind
-    for kind in (EnoughWork, WorkDuring, TaskTakenOver, LockTakenOver, KilledAfterEffect, AckOfKnownTask)
+    for kind in (
+        EnoughWork,
+        WorkDuring,
+        TaskTakenOver,
+        LockTakenOver,
+        KilledAfterEffect,
+        AckOfKnownTask,
+        LostAtWork,
+        Seen,
+        DiedOfTask,
+    )
 }
 """Every premise by its name in run.json."""
 
 
 def stated_premises(premises: Iterable[Premise]) -> list[dict[str, Any]]:
-    """The premises as run.json holds them."""
+    """The premises in the form of run.json."""
     return [{NAME: type(premise).__name__, **asdict(premise)} for premise in premises]
 
 
 def unmet_premises(history: History, facts: RunFacts) -> list[str]:
-    """Why the run does not meet its premises, a sentence each."""
+    """Why the run does not meet its premises, one sentence for each."""
     return list(dict.fromkeys(filter(None, _answers(history, facts))))
 
 
@@ -162,7 +221,7 @@ def _answers(history: History, facts: RunFacts) -> Iterator[str]:
         except TypeError:
             premise = None
         if premise is None:
-            yield f"run.json states a premise that is unknown here: {stated.get(NAME)}; judge the run with the version that made it"
+            yield f"run.json states an unknown premise: {stated.get(NAME)}; judge the run with the version of the lab that wrote it"
         else:
             yield premise.unmet(history, facts)
 
@@ -216,5 +275,5 @@ def _is_of_task(resource: str, history: History) -> bool:
 
 
 def _bit_ns(strike: FaultRecord) -> int:
-    assert strike.bit_ns is not None, "only strikes that bit are asked"
+    assert strike.bit_ns is not None, "only strikes that bit are used"
     return strike.bit_ns

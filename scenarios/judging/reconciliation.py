@@ -1,4 +1,4 @@
-"""The account of a run: where every submitted task ended, by identity, never by counts (rules 3 and 19). It must balance.
+"""The account of a run: the place where every submitted task ended, by identity, not by counts (rules 3 and 19). It must balance.
 
 submitted = done + dead + cancelled + expired + pending + waiting + never accepted + lost + stuck
 """
@@ -20,11 +20,11 @@ PLACES: tuple[Place, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """How many submitted tasks ended where. Of what must not happen, `lost` and `stuck`, the tasks by name, sorted.
+    """The number of submitted tasks in each place, and the names of the `lost` and the `stuck` ones, sorted.
 
-    `pending` counts what had not ended when a run was cut short: nothing can be called lost or stuck then. What waits rightly at the
-    end counts as `waiting`. `strangers` are tasks that the system lists and no client submitted. `contradiction` says why the account
-    does not balance, where it does not.
+    `pending`: tasks that had not ended when a run was cut short; none of them can be called lost or stuck. `waiting`: tasks that wait
+    rightly at the end. `strangers`: tasks that the system lists and no client submitted. `contradiction`: why the account does not
+    balance; empty if it does.
     """
 
     submitted: int
@@ -41,7 +41,7 @@ class Reconciliation:
 
 
 def reconcile(history: History, policy: Policy) -> Reconciliation:
-    """The account of a history; of one without an end, how far it got."""
+    """The account of a history; without `final`, the account so far."""
     known = history.derived.get("reconciliation")
     if known is None or known[0] is not policy:
         known = history.derived["reconciliation"] = (policy, _reconciled(history, policy))
@@ -83,9 +83,9 @@ def _reconciled(history: History, policy: Policy) -> Reconciliation:
 
 
 def waits_rightly(history: History, timeline: TaskTimeline, policy: Policy, pauses: Sequence[PromisedPause]) -> bool:
-    """Whether a task that is pending at the end has nothing to do yet: its time, its retry or its lease comes after `final` (rule 19).
+    """Whether a task may still be pending at the end: its due time, its retry or its lease's end comes after `final` (rule 19).
 
-    Or its scope is paused and was not resumed.
+    Or its scope is paused.
     """
     final = history.final
     if final is None:
@@ -106,7 +106,7 @@ def waits_rightly(history: History, timeline: TaskTimeline, policy: Policy, paus
 
 
 def latest_retry_ns(timeline: TaskTimeline, failure: AttemptRecord, policy: Policy) -> int | None:
-    """The latest moment of the retry after this failure, by `delays_s`; None where none is to come, or the policy does not say."""
+    """The latest moment of the retry after this failure, by `delays_s`; None if there is no retry, or the policy does not state it."""
     if failure.outcome != "fail" or failure.error != "transient" or failure.ended_ns is None or policy.delays_s is None:
         return None
     number = number_in_round(timeline, failure)
@@ -116,7 +116,7 @@ def latest_retry_ns(timeline: TaskTimeline, failure: AttemptRecord, policy: Poli
 
 
 def number_in_round(timeline: TaskTimeline, failure: AttemptRecord) -> int:
-    """Its number, counted from 1 since the last redrive: the one that the system gave it, else its place."""
+    """Its number, counted from 1 since the last redrive: given by the system, else by its position."""
     if failure.number is not None:
         earlier = [one.number for one in timeline.attempts if one.round < failure.round and one.number is not None]
         base = max(earlier, default=0)
@@ -126,10 +126,10 @@ def number_in_round(timeline: TaskTimeline, failure: AttemptRecord) -> int:
 
 
 def _lease_ends_ns(history: History, attempt: AttemptRecord, policy: Policy, until_ns: int) -> int:
-    """When the lease of this attempt ends: as it was told, or `lease_s` after its start or the crash of its worker."""
-    told_ns = lease_end_ns(history, attempt, until_ns)
-    if told_ns is not None:
-        return told_ns
+    """When the lease of this attempt expires: as recorded, else `lease_s` after its start or the crash of its worker."""
+    recorded_ns = lease_end_ns(history, attempt, until_ns)
+    if recorded_ns is not None:
+        return recorded_ns
     if policy.lease_s is None or attempt.ended_ns is not None:
         return until_ns
     crashed_ns = first_crash_ns(history, attempt.actor, attempt.started_ns, until_ns)
@@ -157,7 +157,7 @@ def _place(history: History, timeline: TaskTimeline, policy: Policy, *, is_calm:
 
 
 def _place_by_events(timeline: TaskTimeline, final: Event, policy: Policy) -> Place:
-    """Where the events show that a task ended, if the system cannot list such tasks; else it is lost."""
+    """The place that the events show, if the system cannot list such tasks; else lost."""
     last = timeline.states[-1].to if timeline.states else None
     if final.done is None and last == "SUCCEEDED":
         return "done"
@@ -195,7 +195,7 @@ def _strangers(history: History, lists: FinalLists) -> tuple[str, ...]:
 
 
 def _contradiction(lists: FinalLists) -> str:
-    """Which task is in two lists at once. Dead and done is a broken promise of its own (rule 8), and no failure to count."""
+    """A task that is in two lists. Dead and done is a violation of another promise (rule 8) and no contradiction."""
     ended = lists.done | lists.dead
     pairs = (
         ("cancelled", lists.cancelled & ended),

@@ -1,23 +1,23 @@
-"""The shortest story that proves a break: of a witness's events, those without which its judge would find nothing. Pure."""
+"""The shortest story that proves a violation: the events of a witness that its checker needs to find it. Pure."""
 
 from collections.abc import Callable, Sequence
 
 from scenarios.judging.checkers import CHECKERS
 from scenarios.judging.guarantees import Guarantee
-from scenarios.judging.journey import Journey, JourneyStep, story_of, told
+from scenarios.judging.journey import Journey, JourneyStep, journey_of, story_of
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Proof, Violation
 from scenarios.record.history import Event, FaultSpan, History
 
 EVENTS_MAX = 300
-"""A longer story is told whole: shortening tries its judge once an event."""
+"""A longer story is not shortened, because shortening runs the checker once for each event."""
 
 
 def shortest_story(history: History, guarantee: Guarantee, witness: str, policy: Policy) -> Journey:
-    """What is left of the witness's story when everything is taken out, from its end, without which the very same violation is still found.
+    """The witness's story without every event that the checker does not need to find the same violation; removal begins at the end.
 
-    Only a violation that rests on events that are there is shortened. The whole story is told where something missing proves it, or where
-    the proof needs other tasks as well (an order, a key answered twice).
+    Only a violation that rests on present events is shortened. The story stays whole if a missing event is the proof, or if the proof
+    needs other tasks as well (an order, a key answered twice).
     """
     check = CHECKERS[guarantee]
     story = story_of(history, witness)
@@ -27,13 +27,13 @@ def shortest_story(history: History, guarantee: Guarantee, witness: str, policy:
 
     found = violations_in(story) if len(story) <= EVENTS_MAX else []
     if found and found[0].proof is Proof.EVENTS:
-        shorter = _without_the_needless(story, lambda events: found[0] in violations_in(events))
-        while len(shorter) < len(story):  # what one event needed may be needless once that event is gone
-            story, shorter = shorter, _without_the_needless(shorter, lambda events: found[0] in violations_in(events))
-    return told(story, witness)
+        shorter = _reduced(story, lambda events: found[0] in violations_in(events))
+        while len(shorter) < len(story):  # after a removal, further events may have become unnecessary
+            story, shorter = shorter, _reduced(shorter, lambda events: found[0] in violations_in(events))
+    return journey_of(story, witness)
 
 
-def _without_the_needless(story: list[Event], proves: Callable[[list[Event]], bool]) -> list[Event]:
+def _reduced(story: list[Event], proves: Callable[[list[Event]], bool]) -> list[Event]:
     for event in reversed(story):
         without = [other for other in story if other is not event]
         if proves(without):
@@ -42,7 +42,7 @@ def _without_the_needless(story: list[Event], proves: Callable[[list[Event]], bo
 
 
 def crossed(history: History, steps: Sequence[JourneyStep]) -> list[FaultSpan]:
-    """The faults that were on at any time of a story."""
+    """The faults that were on at any time of these steps."""
     if not steps:
         return []
     return [span for span in history.faults if span.overlaps(steps[0].t_ns, steps[-1].t_ns)]

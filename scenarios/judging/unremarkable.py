@@ -1,8 +1,7 @@
 """Tasks with an unremarkable life (accepted, run, succeeded once): in large histories only counted; the checkers see the rest. Pure.
 
-An unremarkable task was submitted once and acknowledged, started once and succeeded, had its effects once, and is listed as done,
-or nowhere.
-`adds` has what each promise counts of them; scenarios/stored/large/prefilter.py separates them.
+An unremarkable task was submitted once and acknowledged, started once and succeeded, had its effects once, and is listed as done or
+not at all. scenarios/stored/large/prefilter.py separates them.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from scenarios.judging.verdict import Findings
 
 @dataclass(frozen=True, slots=True)
 class Unremarkable:
-    """How many unremarkable tasks there were beside those in the history, and what was counted of them."""
+    """The number of unremarkable tasks (not in the history), and their counts for the figures."""
 
     tasks: int = 0
     audited: int = 0
@@ -33,8 +32,8 @@ class Unremarkable:
     awaited: int = 0
     deadlines: int = 0
 
-    def adds(self, guarantee: Guarantee, found: Findings) -> Findings:
-        """The findings of a judge, with what it would have counted of the unremarkable tasks."""
+    def add_to(self, guarantee: Guarantee, found: Findings) -> Findings:
+        """The findings of a checker, plus its counts for the unremarkable tasks."""
         if not self.tasks:
             return found
         exercised, figures = self._counted().get(guarantee, (0, {}))
@@ -68,8 +67,8 @@ class Unremarkable:
             Guarantee.DEADLINE_HONOURED: (self.with_deadline, {"with_deadline": self.with_deadline}),
         }
 
-    def adds_to_reconciliation(self, reconciliation: Reconciliation) -> Reconciliation:
-        """The account with the unremarkable tasks among the done."""
+    def add_to_reconciliation(self, reconciliation: Reconciliation) -> Reconciliation:
+        """The account, with the unremarkable tasks counted as done."""
         counts = {**reconciliation.counts, "done": reconciliation.counts["done"] + self.tasks}
         return Reconciliation(
             reconciliation.submitted + self.tasks,

@@ -8,7 +8,7 @@ from scenarios.judging.guarantees import Guarantee
 
 
 class Ruling(enum.StrEnum):
-    """The three answers a judge can give; there is no fourth, and no default."""
+    """The three possible answers to whether a promise held; there is no default."""
 
     HELD = "held"
     BROKEN = "broken"
@@ -16,11 +16,11 @@ class Ruling(enum.StrEnum):
 
 
 EXIT_HELD, EXIT_BROKEN, EXIT_UNKNOWN = 0, 1, 3
-"""How a process ends that has judged; 2 is left to wrong usage."""
+"""Exit codes of a process that judged; 2 means wrong usage."""
 
 
 def exit_code_of(rulings: Iterable[Ruling]) -> int:
-    """0: all held; 1: one is broken; 3: none is, but one is unknown, or there is none."""
+    """0: all held; 1: one is broken; 3: none is broken, but one is unknown or there are none."""
     found = set(rulings)
     if Ruling.BROKEN in found:
         return EXIT_BROKEN
@@ -28,7 +28,7 @@ def exit_code_of(rulings: Iterable[Ruling]) -> int:
 
 
 class Proof(enum.Enum):
-    """What a violation rests on; it decides whether it still stands when a run is incomplete (docs/adr/0002)."""
+    """The kind of evidence for a violation; it decides whether the violation counts in an incomplete run (docs/adr/0002)."""
 
     EVENTS = "events that are there"
     RECORD = "the record having missed nothing until then"
@@ -37,7 +37,7 @@ class Proof(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing that should not have happened: its witness, what it rests on, and one sentence for a person."""
+    """One violation of a promise: its witness, the kind of evidence, and one sentence for people."""
 
     witness: str
     proof: Proof
@@ -46,10 +46,10 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one checker found.
+    """The result of one checker.
 
-    `exercised`: how many subjects (tasks, repeats, leases) put the promise to the test; 0 means that "held" is no evidence.
-    `undecided`: why the checker cannot tell although the run is complete, where it cannot.
+    `exercised`: number of subjects (tasks, repeats, leases) that put the promise to the test; with 0, "held" is no evidence.
+    `undecided`: why the checker cannot decide although the run is complete; empty if it can.
     """
 
     violations: tuple[Violation, ...] = ()
@@ -62,9 +62,9 @@ class Findings:
 class Verdict:
     """The judgement of one promise over one history.
 
-    `witnesses` are the tasks (for leases and limits: the resource or user) that prove a break, all of them, sorted.
-    `reason` is one sentence for a person. `figures` are what was counted on the way (name → number), shown whatever the ruling.
-    `exercised` says whether the run put the promise to the test at all; "held" without it is no evidence.
+    `witnesses`: all tasks (for leases and limits: resources or users) that prove a violation, sorted. `reason`: one sentence for people.
+    `figures`: counts of the checker (name → number), shown with every ruling. `exercised`: whether the run put the promise to the test;
+    without it, "held" is no evidence.
     """
 
     guarantee: Guarantee
@@ -85,7 +85,7 @@ def held(
 def broken(
     guarantee: Guarantee, reason: str = "", *, witnesses: Iterable[str], figures: Mapping[str, float] | None = None
 ) -> Verdict:
-    """The history proves a violation; `witnesses` must not be empty, they are the proof."""
+    """The history proves a violation; `witnesses` must not be empty."""
     proof = tuple(sorted(set(witnesses)))
     assert proof, "a broken promise needs at least one witness"
     return Verdict(guarantee, Ruling.BROKEN, reason, proof, figures or {}, exercised=True)
@@ -94,5 +94,5 @@ def broken(
 def unknown(
     guarantee: Guarantee, reason: str, *, figures: Mapping[str, float] | None = None, exercised: bool = False
 ) -> Verdict:
-    """The lab could not tell, and why."""
+    """The lab could not decide; `reason` says why."""
     return Verdict(guarantee, Ruling.UNKNOWN, reason, figures=figures or {}, exercised=exercised)

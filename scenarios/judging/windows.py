@@ -1,8 +1,8 @@
-"""Rate windows, from both sides: whether more than n happened in one, and whether one had room (rules 12 and 25). Pure.
+"""Rate windows: whether more than n events happened in one, and whether one had room (rules 12 and 25). Pure.
 
 A window is {kind: sliding | fixed | bucket, n, per_s, (burst), (starts)}. Sliding: no span shorter than `per_s` holds more than n. Fixed:
-windows begin at multiples of `per_s`, or each with its first request where `starts` is `first`. Bucket: `burst` tokens (n, where not
-stated) at first, n more every `per_s`, never over `burst`.
+windows begin at multiples of `per_s`, or with `starts` = `first`, each at its first request. Bucket: `burst` tokens (default n) at
+first, n more every `per_s`, never more than `burst`.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,18 +15,18 @@ Window = Mapping[str, object]
 
 
 def exceeded(instants: Sequence[int], window: Window, did: str = "allowed") -> str:
-    """How these instants, in order, go over the window; empty if they do not."""
+    """How these sorted instants exceed the window; empty if they do not."""
     return _EXCEEDED[str(window["kind"])](instants, window, did) if instants else ""
 
 
 def comes_to_the_limit(instants: Sequence[int], window: Window) -> bool:
-    """Whether n of these came within `per_s`."""
+    """Whether n of these instants lie within `per_s`."""
     n, per_ns = bounds(window)
     return any(last - first < per_ns for first, last in zip(instants, instants[max(0, n - 1) :], strict=False))
 
 
 def had_room(allowed: Sequence[int], denied: Sequence[int], window: Window, instant: int) -> bool:
-    """Whether a request at this instant surely met a window with room. Edges count as full."""
+    """Whether the window surely had room at this instant. Edges count as full."""
     n, per_ns = bounds(window)
     if n == 0:
         return False
@@ -53,7 +53,7 @@ def _count(instants: Sequence[int], from_ns: int, until_ns: int) -> int:
 
 
 def _fixed_spans(begins: Sequence[int] | None, per_ns: int, instant: int) -> Iterator[tuple[int, int]]:
-    """The window of this instant up to it; at an edge the window before, too."""
+    """The window of this instant, up to the instant; at an edge the previous window, too."""
     if begins is None:
         begin = instant // per_ns * per_ns
         yield begin, instant
@@ -68,7 +68,7 @@ def _fixed_spans(begins: Sequence[int] | None, per_ns: int, instant: int) -> Ite
 
 
 def _first_begins(allowed: Sequence[int], denied: Sequence[int], window: Window) -> list[int]:
-    """When each window began: with the first request after the end of the one before."""
+    """When each window began: at the first request after the end of the previous one."""
     _, per_ns = bounds(window)
     begins: list[int] = []
     for instant in sorted([*allowed, *denied]):
@@ -111,7 +111,7 @@ def _bucket(instants: Sequence[int], window: Window, did: str) -> str:
 
 
 def _level(allowed: Sequence[int], window: Window, instant: int) -> int:
-    """What the bucket holds at this instant, in parts of a token, so that no rounding decides."""
+    """The level of the bucket at this instant, in integer fractions of a token, to avoid rounding."""
     n, per_ns = bounds(window)
     level = full = _full(window)
     before = allowed[0] if allowed else instant

@@ -1,13 +1,13 @@
 """The client process of a plug-in in Python: loads `package.module:attribute` and answers the lab's requests (docs/protocol.md).
 
 Run as a program: `python host.py package.module:attribute`. One file, standard library only, from Python 3.8 on, so that it runs
-in the interpreter of the system under test, with tasklab installed there or without. The plug-in's code cannot end or spoil it:
+in the interpreter of the system under test, with or without tasklab. The plug-in's code cannot end or disturb it:
 
-- Standard output belongs to the protocol. What the plug-in prints, by `print` or by descriptor 1, goes to standard error, which
-  the lab keeps as a log of the run; its standard input is empty.
+- Standard output belongs to the protocol. Output of the plug-in, by `print` or by descriptor 1, goes to standard error, which
+  the lab keeps as a log of the run; the plug-in's standard input is empty.
 - An exception, a `SystemExit` or a value of a wrong type becomes an error answer.
-- The system's methods are called in the main thread, one after the other. Each client lives in a thread of its own, in which it
-  is made, used and closed.
+- The system's methods are called in the main thread, one after the other. Each client has its own thread, in which it is made,
+  used and closed.
 
 It ends when its standard input ends.
 """
@@ -41,11 +41,12 @@ OPERATIONS = {
     "pause": "Pause",
     "resume": "Resume",
     "redrive": "Redrive",
+    "schedule": "SetSchedule",
 }
 
 
-class Refused(Exception):
-    """There is no answer; `kind` and `message` go to the lab."""
+class RequestFailed(Exception):
+    """The answer is an error; `kind` and `message` go to the lab."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -54,10 +55,10 @@ class Refused(Exception):
 
 
 def shown(value: object) -> str:
-    """A value for a sentence, whatever its `repr` does."""
+    """A value for a message, even if its `repr` fails or is long."""
     try:
         text = repr(value)
-    except BaseException:  # noqa: BLE001 — the plug-in's code, like any other method of its objects
+    except BaseException:  # noqa: BLE001 — `repr` is code of the plug-in
         text = f"<{type(value).__name__}>"
     return text if len(text) <= REPR_CHARS else text[:REPR_CHARS] + "…"
 
@@ -77,7 +78,7 @@ def plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, enum.Enum):
         return value.value
-    raise Refused("wrong_type", f"its answer holds {shown(value)}, for which JSON has no form")
+    raise RequestFailed("wrong_type", f"its answer holds {shown(value)}, which cannot be converted to JSON")
 
 
 def tagged(value: Any) -> Any:
@@ -95,25 +96,25 @@ def tagged(value: Any) -> Any:
 
 
 def shaped(what: str, value: object, expected: str) -> Any:
-    """`value`, if it is an object of the class of that name, from whichever module, or a mapping in its place."""
+    """`value`, checked to be an object of a class of that name (of any module) or a mapping."""
     if isinstance(value, Mapping) or any(kind.__name__ == expected for kind in type(value).__mro__):
         return value
-    raise Refused("wrong_type", f"{what} returned {shown(value)}, not {expected}")
+    raise RequestFailed("wrong_type", f"{what} returned {shown(value)}, not {expected}")
 
 
 def listed(what: str, value: object, expected: str) -> List[Any]:
-    """The items of `value`, each of the class of that name."""
+    """The items of `value`, each checked as by `shaped`."""
     if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__iter__"):
-        raise Refused("wrong_type", f"{what} returned {shown(value)}, not a list of {expected}")
+        raise RequestFailed("wrong_type", f"{what} returned {shown(value)}, not a list of {expected}")
     return [shaped(f"an item of {what}", item, expected) for item in value]
 
 
-def words_of_plugins() -> ModuleType:
-    """The module with the classes of a plug-in: `tasklab`, where that is installed, else the stand-in beside this file."""
-    stand_in = _module_at(Path(__file__).with_name("tasklab_plugin.py"))
-    sys.modules[stand_in.__name__] = stand_in
+def plugin_classes() -> ModuleType:
+    """The module with the classes for plug-ins: `tasklab` if it is installed, else the substitute beside this file."""
+    substitute = _module_at(Path(__file__).with_name("tasklab_plugin.py"))
+    sys.modules[substitute.__name__] = substitute
     if importlib.util.find_spec("tasklab") is None:
-        return stand_in
+        return substitute
     return importlib.import_module("tasklab")
 
 
@@ -133,20 +134,20 @@ def load(place: str) -> Any:
     try:
         module = importlib.import_module(module_name)
     except ImportError as error:
-        raise Refused("not_found", f"{place}: {error}; is it installed, or on PYTHONPATH?") from error
+        raise RequestFailed("not_found", f"{place}: {error}; is it installed, or on PYTHONPATH?") from error
     if not hasattr(module, attribute):
         public = [name for name in vars(module) if not name.startswith("_")]
         nearest = " or ".join(difflib.get_close_matches(attribute, public, n=3, cutoff=0.4))
         hint = f"; did you mean {nearest}?" if nearest else ""
-        raise Refused("not_found", f"{place}: {module_name} has no {attribute!r}{hint}")
+        raise RequestFailed("not_found", f"{place}: {module_name} has no {attribute!r}{hint}")
     return getattr(module, attribute)
 
 
-class Words:
-    """Makes the objects that a plug-in is called with from the fields of a request."""
+class Arguments:
+    """Makes the arguments for calls of a plug-in from the fields of a request."""
 
     def __init__(self) -> None:
-        self._module = words_of_plugins()
+        self._module = plugin_classes()
         self._addresses: Any = self._module
         if not hasattr(self._module, "MysqlAddress"):
             self._addresses = sys.modules[self._module.Services.__module__]
@@ -167,10 +168,10 @@ class Words:
         return self._made("Handlers", {"environment": environment})
 
     def operation(self, fields: Mapping[str, Any]) -> Any:
-        """The operation of a request; an older tasklab may not know its class."""
+        """The operation of a request; an older tasklab may lack its class."""
         name = OPERATIONS.get(fields["type"])
         if name is None or not hasattr(self._module, name):
-            raise Refused("unsupported", f"this client process knows no operation {fields['type']!r}")
+            raise RequestFailed("unsupported", f"this client process knows no operation {fields['type']!r}")
         return self._made(name, {field: value for field, value in fields.items() if field != "type"})
 
     def _address(self, kind: str, fields: Mapping[str, Any]) -> Any:
@@ -184,18 +185,18 @@ class Words:
 
 
 def _filled(kind: Any, fields: Mapping[str, Any]) -> Any:
-    """An object of a data class; fields that the class does not have are passed over."""
+    """An object of a data class; unknown fields are ignored."""
     return kind(**{field.name: fields[field.name] for field in dataclasses.fields(kind) if field.name in fields})
 
 
-class Thread:
-    """A thread that carries out one call after the other."""
+class CallQueue:
+    """A queue of calls for one thread."""
 
     def __init__(self) -> None:
         self.calls: queue.Queue[Optional[Callable[[], None]]] = queue.Queue()
 
     def run(self) -> None:
-        """Until there is a None among the calls."""
+        """Carry out calls, one after the other, until the call is None."""
         while True:
             call = self.calls.get()
             if call is None:
@@ -204,18 +205,18 @@ class Thread:
 
 
 class Host:
-    """Answers requests, each in the thread that it belongs to."""
+    """Answers requests, each in its own thread: the main thread, or that of a client."""
 
     def __init__(self, place: str, write: Callable[[bytes], None]) -> None:
         self._place = place
         self._write = write
-        self._order = threading.Lock()  # between whole lines
+        self._write_lock = threading.Lock()  # for whole lines
         self._answer_bytes_max = 1 << 20
-        self._words: Any = None
+        self._arguments: Any = None
         self._system: Any = None
         self._clients: Dict[str, Any] = {}
-        self._threads: Dict[str, Thread] = {}
-        self.main = Thread()
+        self._queues: Dict[str, CallQueue] = {}
+        self.main = CallQueue()
         self._answers: Dict[str, Callable[[Mapping[str, Any]], Any]] = {
             "describe": self._describe,
             "processes": self._list_processes,
@@ -231,60 +232,64 @@ class Host:
         }
 
     def take(self, line: bytes) -> None:
-        """Hand a request to the thread that it belongs to."""
+        """Pass a request to its thread."""
         request = json.loads(line)
-        thread = self.main
+        calls = self.main.calls
         if "client" in request:
             name = request["client"]
-            if name not in self._threads:
-                self._threads[name] = Thread()
-                threading.Thread(target=self._threads[name].run, name=name, daemon=True).start()
-            thread = self._threads[name]
-        thread.calls.put(lambda: self._answer(request))
+            if name not in self._queues:
+                self._queues[name] = CallQueue()
+                threading.Thread(target=self._queues[name].run, name=name, daemon=True).start()
+            calls = self._queues[name].calls
+        calls.put(lambda: self._answer(request))
         if request["do"] == "client.close":
-            thread.calls.put(None)
-            del self._threads[request["client"]]
+            calls.put(None)
+            del self._queues[request["client"]]
 
     def _answer(self, request: Mapping[str, Any]) -> None:
         number = request["id"]
         try:
             line = self._answered(request)
-        except Refused as refused:
-            error = {"kind": refused.kind, "message": refused.message.encode(errors="backslashreplace").decode()}
+        except RequestFailed as failure:
+            error = {"kind": failure.kind, "message": failure.message.encode(errors="backslashreplace").decode()}
             line = _line({"id": number, "error": error})
-        with self._order:
+        with self._write_lock:
             self._write(line)
 
     def _answered(self, request: Mapping[str, Any]) -> bytes:
-        """The line of an answer; whatever the plug-in's code raises becomes `Refused`."""
+        """The line of an answer; every exception of the plug-in becomes `RequestFailed`."""
         answer = self._answers.get(request["do"])
         if answer is None:
-            raise Refused("unsupported", f"this client process knows no request {request['do']!r}")
+            raise RequestFailed("unsupported", f"this client process knows no request {request['do']!r}")
         try:
             line = _line({"id": request["id"], "ok": answer(request)})
-        except Refused:
+        except RequestFailed:
             raise
         except SystemExit as error:
             traceback.print_exc()
-            raise Refused("exited", f"it called sys.exit({'' if error.code is None else shown(error.code)})") from error
-        except BaseException as error:  # the edge to the plug-in's code: nothing in it may end this process
+            raise RequestFailed(
+                "exited", f"it called sys.exit({'' if error.code is None else shown(error.code)})"
+            ) from error
+        except BaseException as error:  # the boundary to the plug-in: none of its exceptions may end this process
             traceback.print_exc()
-            raise Refused("raised", shown(error)) from error
+            raise RequestFailed("raised", shown(error)) from error
         if len(line) > self._answer_bytes_max:
-            raise Refused("too_large", f"its answer has {len(line):,} bytes; {self._answer_bytes_max:,} are the most")
+            raise RequestFailed(
+                "too_large", f"its answer has {len(line):,} bytes; at most {self._answer_bytes_max:,} are allowed"
+            )
         return line
 
     def _describe(self, request: Mapping[str, Any]) -> Any:
         if request["protocol"] != VERSION:
-            raise Refused("unsupported", f"this client process speaks version {VERSION} of the protocol")
+            raise RequestFailed("unsupported", f"this client process speaks version {VERSION} of the protocol")
         self._answer_bytes_max = request["answer_bytes_max"]
-        self._words = Words()
+        self._arguments = Arguments()
         system = self._system = load(self._place)
         lacking = [member for member in MEMBERS if not hasattr(system, member)]
         if lacking:
-            raise Refused(
+            raise RequestFailed(
                 "not_found",
-                f"{self._place} is no system under test: it lacks {', '.join(lacking)} (docs/writing_a_system.md)",
+                f"{self._place} is not a system under test: it lacks {', '.join(lacking)} (docs/writing_a_system.md)",
             )
         stated = {name: getattr(system, name, None) for name in STATEMENTS}
         if callable(stated["versions"]):
@@ -300,63 +305,63 @@ class Host:
         }
 
     def _list_processes(self, request: Mapping[str, Any]) -> Any:
-        services = self._words.services(request["services"])
-        found = getattr(self._system, request["do"])(services, self._words.handlers(request["environment"]))
+        services = self._arguments.services(request["services"])
+        found = getattr(self._system, request["do"])(services, self._arguments.handlers(request["environment"]))
         return {"processes": listed(f"{request['do']}()", found, "ProcessSpec")}
 
     def _name_url(self, request: Mapping[str, Any]) -> Any:
-        return {"url": self._system.api_url(self._words.services(request["services"]))}
+        return {"url": self._system.api_url(self._arguments.services(request["services"]))}
 
     def _open(self, request: Mapping[str, Any]) -> Any:
-        client = self._system.client(self._words.services(request["services"]))
+        client = self._system.client(self._arguments.services(request["services"]))
         lacking = [member for member in ("invoke", "close") if not hasattr(client, member)]
         if lacking:
-            raise Refused("wrong_type", f"client() returned {shown(client)}, which has no {lacking[0]}()")
+            raise RequestFailed("wrong_type", f"client() returned {shown(client)}, which has no {lacking[0]}()")
         self._clients[request["client"]] = client
         return {}
 
     def _close(self, request: Mapping[str, Any]) -> Any:
         client = self._clients.pop(request["client"], None)
-        if client is not None:  # else it could not be made
+        if client is not None:  # else it was never made
             client.close()
         return {}
 
     def _invoke(self, request: Mapping[str, Any]) -> Any:
-        operation = self._words.operation(request["operation"])
+        operation = self._arguments.operation(request["operation"])
         answer = self._clients[request["client"]].invoke(operation)
         return shaped(f"invoke({type(operation).__name__})", answer, "Outcome")
 
     def _read_account(self, request: Mapping[str, Any]) -> Any:
-        return shaped("account()", self._system.account(self._words.services(request["services"])), "Account")
+        return shaped("account()", self._system.account(self._arguments.services(request["services"])), "Account")
 
     def _read_trail(self, request: Mapping[str, Any]) -> Any:
-        found = self._system.trail(self._words.services(request["services"]))
+        found = self._system.trail(self._arguments.services(request["services"]))
         return {"events": listed("trail()", found, "Event")}
 
     def _dump(self, request: Mapping[str, Any]) -> Any:
-        return {"places": shaped("dump()", self._system.dump(self._words.services(request["services"])), "Mapping")}
+        return {"places": shaped("dump()", self._system.dump(self._arguments.services(request["services"])), "Mapping")}
 
     def _find_scenario(self, request: Mapping[str, Any]) -> Any:
         return {"scenario": tagged(shaped(request["name"], load(request["name"]), "Scenario"))}
 
 
 def _line(answer: Mapping[str, Any]) -> bytes:
-    """The answer as a line; raises Refused where a part of it is no JSON."""
+    """The answer as a line; raises RequestFailed if a part of it cannot be converted to JSON."""
     try:
         text = json.dumps(answer, default=plain, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         return text.encode() + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
-        raise Refused("wrong_type", f"its answer is no JSON: {error}") from error
+        raise RequestFailed("wrong_type", f"its answer cannot be converted to JSON: {error}") from error
 
 
 def _names(what: str, value: Any) -> List[Any]:
     if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-        raise Refused("wrong_type", f"{what} is {shown(value)}, not a set of names")
+        raise RequestFailed("wrong_type", f"{what} is {shown(value)}, not a set of names")
     return sorted(str(getattr(name, "value", name)) for name in value)
 
 
 def keep_standard_streams() -> SimpleNamespace:
-    """The protocol's two streams, moved away from where the plug-in's code finds its standard input and output."""
+    """The two streams of the protocol, moved from descriptors 0 and 1, which the plug-in may use."""
     streams = SimpleNamespace(requests=os.fdopen(os.dup(0), "rb"), answers=os.dup(1))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -368,7 +373,7 @@ def keep_standard_streams() -> SimpleNamespace:
 def main(place: str) -> NoReturn:
     """Answer until the lab closes the connection."""
     streams = keep_standard_streams()
-    # The user's directory comes last, also where PYTHONPATH names it: a `queue.py` or a package `chaos` in it hides no other module.
+    # The user's directory comes last, also if PYTHONPATH contains it: a `queue.py` or a package `chaos` in it must hide no other module.
     here, own = os.path.realpath(os.curdir), os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or os.curdir) not in (here, own)]
     sys.path.append(here)
@@ -383,11 +388,11 @@ def main(place: str) -> NoReturn:
     def read() -> None:
         for line in streams.requests:
             host.take(line)
-        os._exit(0)  # at once: threads of clients may be waiting for something that never comes
+        os._exit(0)  # at once: threads of clients may wait forever
 
     threading.Thread(target=read, name="requests", daemon=True).start()
     host.main.run()
-    raise AssertionError("the main thread has no end among its calls")
+    raise AssertionError("the queue of the main thread never contains None")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Turns into a client process whose standard input and output are one connection to the lab, and standard error another.
+"""Becomes a client process: standard input and output are one connection to the lab, standard error is another.
 
 Run by the warden, which gives its children no pipes: `python -I -S launch.py SOCKET DIRECTORY PROGRAM ARGUMENT…`. The socket is
-named relative to the directory in which this program starts, because the path of a Unix socket has 107 bytes at most.
+relative to the directory in which this program starts, because the path of a Unix socket has 107 bytes at most.
 """
 
 import os
@@ -12,8 +12,8 @@ CANNOT_START = 127
 
 
 def main(address: str, directory: str, argv: "list[str]") -> None:
-    """Connect, and become the program."""
-    for descriptors in ((0, 1), (2,)):  # in this order: the lab accepts them in the order of their arrival
+    """Connect and execute the program."""
+    for descriptors in ((0, 1), (2,)):  # in this order: the lab accepts them in order of arrival
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect(address)
         for descriptor in descriptors:

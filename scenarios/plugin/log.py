@@ -1,4 +1,4 @@
-"""What a client process prints: written to a file as it comes, first among the lab's own, later in the logs of a run."""
+"""Writes the output of a client process to a file: at first in the lab's temporary directory, later in the logs of a run."""
 
 import shutil
 import socket
@@ -8,7 +8,7 @@ from pathlib import Path
 
 LOG_BYTES_MAX = 64 << 20
 RECEIVE_BYTES = 1 << 16
-CUT = b"\n(the lab keeps no more of this log)\n"
+CUT = b"\n(log truncated by the lab)\n"
 
 
 class ProcessLog:
@@ -24,7 +24,7 @@ class ProcessLog:
         self._thread.start()
 
     def move_to(self, file: Path) -> None:
-        """Go on in another file, which begins with the content of the present one."""
+        """Continue in another file, which begins with the content of the present one."""
         with self._lock:
             if file == self._file or self._output.closed:
                 return
@@ -34,7 +34,7 @@ class ProcessLog:
             self._file, self._output = file, file.open("ab", buffering=0)
 
     def tail(self) -> str:
-        """The last line that is not empty, or nothing."""
+        """The last line that is not empty; empty if there is none."""
         with self._lock:
             try:
                 content = self._file.read_bytes()[-RECEIVE_BYTES:]
@@ -44,11 +44,11 @@ class ProcessLog:
         return lines[-1].strip() if lines else ""
 
     def wait(self, timeout_s: float) -> None:
-        """Until the stream has ended."""
+        """Wait until the stream has ended, at most `timeout_s`."""
         self._thread.join(timeout_s)
 
     def close(self) -> None:
-        """Copy no more. The process has ended."""
+        """Stop copying, after the process has ended."""
         self._thread.join(1.0)
         with self._lock:
             self._output.close()
@@ -59,7 +59,7 @@ class ProcessLog:
                 with (
                     self._lock,
                     suppress(OSError, ValueError),
-                ):  # the disk is full, or the log is closed: read on all the same
+                ):  # the disk is full, or the log is closed: still read, so that the process can write
                     self._write(received)
 
     def _write(self, received: bytes) -> None:

@@ -1,6 +1,6 @@
-"""Systems and scenarios by name, with the user's code in client processes: the lab imports none of it.
+"""Opens systems and scenarios by name. The user's code runs in client processes; the lab does not import it.
 
-The lab's own systems, and the mutants, stay in its process (scenarios.lookup), and so does any system that the simulator runs.
+The lab's own systems, the mutants and every system that the simulator runs stay in the lab's process (scenarios.lookup).
 """
 
 import importlib.metadata
@@ -19,15 +19,15 @@ from scenarios.plugin.remote_system import remote_system
 
 
 def open_system(name: str, *, python: Path | None = None, timeout_s: float | None = None) -> System:
-    """The system of that name: installed, at `package.module:attribute`, or, where there is a `/` in it, of a program.
+    """The system of that name: an installed one, `package.module:attribute`, or (with a `/` in the name) a program.
 
-    `python`: the interpreter that loads the plug-in, where it is not the lab's. `timeout_s`: how long each answer may take, where the
-    deadlines of the protocol are not meant.
+    `python`: the interpreter that loads the plug-in; None: the lab's. `timeout_s`: maximum time for each answer; None: the deadlines
+    of the protocol.
 
     Raises:
-        UnknownName: there is none, or it states a name that does not exist.
-        WrongUsage: the name leads to no system, or the system states something that cannot be.
-        PluginLost: the client process hangs, ends, or does not speak the protocol.
+        UnknownName: there is no such system, or it states an unknown name.
+        WrongUsage: the name is not that of a system, or the system states an invalid value.
+        PluginLost: the client process hangs, ends, or violates the protocol.
     """
     deadlines_s = DEADLINES_S if timeout_s is None else dict.fromkeys(DEADLINES_S, timeout_s)
     if "/" in name:
@@ -40,10 +40,10 @@ def open_system(name: str, *, python: Path | None = None, timeout_s: float | Non
 
 
 def open_scenario(name: str) -> Scenario:
-    """The scenario of the catalogue, or the one at `package.module:attribute`, read in a client process.
+    """The scenario of the catalogue, or the one at `package.module:attribute`, which is read in a client process.
 
     Raises:
-        UnknownName: there is none in the catalogue, or it puts a promise at stake that does not exist.
+        UnknownName: there is none in the catalogue, or it names an unknown promise.
         WrongUsage: there is no scenario at package.module:attribute.
         PluginLost: the client process hangs or ends.
     """
@@ -61,7 +61,7 @@ def _address_of(name: str) -> str | None:
 
 
 def _program(name: str) -> Path:
-    """The program of that path, or of that name on PATH; not resolved further: the Python of a virtual environment is a link."""
+    """The program at that path, or of that name on PATH. Links are kept: the Python of a virtual environment is a link."""
     found = shutil.which(name)
     if found is None:
         raise WrongUsage(f"{name} is not a program that can be started")

@@ -1,4 +1,4 @@
-"""The lab's side of a client process: starts it in a warden's care, asks it, and ends it when it does not answer in time."""
+"""The lab's side of a client process: starts it under a warden, sends requests, and kills it when an answer is overdue."""
 
 import os
 import socket
@@ -23,7 +23,7 @@ from scenarios.plugin.protocol import ANSWER_BYTES_MAX, DEADLINES_S, PluginAnswe
 START_TIMEOUT_S = 10.0
 KILL_TIMEOUT_S = 5.0
 END_TIMEOUT_S = 2.0
-"""How long the log and the exit code of a process that closed its connection are waited for."""
+"""Timeout for the log and the exit code of a process that closed its connection."""
 LOOK_S = 60.0
 RECEIVE_BYTES = 1 << 18
 SOCKET_NAME = "client.socket"
@@ -36,9 +36,9 @@ _decode = msgspec.json.Decoder(PluginAnswer).decode
 class ClientProcess:
     """A running client process. Thread-safe: requests of several threads are pipelined.
 
-    `deadlines_s`: by request, how long an answer may take. A process that hangs, ends or breaks the protocol is *lost*: it is
-    killed with all its descendants, every open request ends with PluginLost, and so does every later one. `problems`: the
-    mistakes of its plug-in that did not cost it the process; those who ask add them.
+    `deadlines_s`: by request, the maximum time for an answer. A process that hangs, ends or violates the protocol is *lost*: it is
+    killed with all its descendants, and every open and later request ends with PluginLost. `problems`: errors of its plug-in
+    that did not end the process; callers of `ask` add them.
     """
 
     def __init__(self, argv: Sequence[str], *, directory: Path, deadlines_s: Mapping[str, float] = DEADLINES_S) -> None:
@@ -52,7 +52,7 @@ class ClientProcess:
         self._warden = WardenClient(Path(tempfile.mkdtemp(prefix="tasklab-")).resolve())
         try:
             self._child, self._connection, errors = _start(self._warden, argv, directory)
-        except BaseException:  # also Ctrl-C: nothing of it stays
+        except BaseException:  # also Ctrl-C: no process is left behind
             self._warden.close()
             raise
         self.log = ProcessLog(errors, self._warden.directory / LOG_NAME)
@@ -63,7 +63,7 @@ class ClientProcess:
         """The content of the answer, as JSON.
 
         Raises:
-            Unanswered: the process answered with an error.
+            ErrorAnswer: the process answered with an error.
             PluginLost: the process is gone; `definite` where the request was not sent.
         """
         name = name_of(request)
@@ -82,11 +82,11 @@ class ClientProcess:
             self._lose(f"the plug-in has not answered {name} for {deadline_s:g} s; its process was killed")
             answered = answer.result()  # unless the answer came meanwhile, this raises PluginLost
         if answered.error is not None:
-            raise Unanswered(answered.error.kind, answered.error.message)
+            raise ErrorAnswer(answered.error.kind, answered.error.message)
         return answered.ok
 
     def check(self) -> None:
-        """Raise PluginLost if the plug-in has done something wrong, or the process is gone: it is asked for nothing more."""
+        """Raise PluginLost if the plug-in has failed before, or the process is gone; it gets no further requests."""
         if (why := self.problems[0] if self.problems else self._lost) is not None:
             raise PluginLost(why, definite=True)
 
@@ -96,7 +96,7 @@ class ClientProcess:
         return self._lost
 
     def close(self) -> None:
-        """End it and everything it started. Idempotent; never raises, and takes no longer than killing does."""
+        """Kill it and all its descendants. Idempotent; never raises, and does not wait for answers."""
         self._lose("the lab has ended the client process")
         self._warden.close()
         self.log.close()
@@ -111,23 +111,23 @@ class ClientProcess:
         self._requests.put(None)
         for _, answer in opened.values():
             answer.set_exception(PluginLost(why, definite=False))
-        with suppress(ChaosError):  # the warden is gone, and the process with it; or the kernel holds a part of it
+        with suppress(ChaosError):  # the warden and the process are gone, or the kernel still holds a descendant
             self._child.kill_tree(KILL_TIMEOUT_S)
 
     def _send(self) -> None:
-        """In a thread of its own: a process that reads nothing holds up no thread of a client."""
+        """Send requests in a separate thread, so that a process that does not read blocks no client."""
         while (line := self._requests.get()) is not None:
             try:
                 self._connection.sendall(line)
-            except OSError:  # it has ended; the receiving thread says how
+            except OSError:  # it has ended; the receiving thread reports why
                 return
 
     def _receive(self) -> None:
         with self._connection:
-            self._lose(self._broken() or self._how_it_ended())
+            self._lose(self._receive_answers() or self._how_it_ended())
 
-    def _broken(self) -> str:
-        """Take answers until the connection ends; in which way the process broke the protocol before, if it did."""
+    def _receive_answers(self) -> str:
+        """Receive answers until the connection ends; how the process violated the protocol, or empty."""
         unread = bytearray()
         while received := _received(self._connection):
             unread += received
@@ -135,18 +135,18 @@ class ClientProcess:
             if b"\n" in received:
                 *lines, unread = unread.split(b"\n")
             if why := self._taken(lines) or _too_long(unread):
-                return f"the plug-in broke the protocol: {why}"
+                return f"the plug-in violated the protocol: {why}"
         return ""
 
     def _taken(self, lines: Sequence[bytearray]) -> str:
-        """Hand each answer to the thread that waits for it; what is wrong with the first that is none."""
+        """Pass each answer to its waiting thread; why the first invalid line is invalid, or empty."""
         for line in lines:
             if why := _too_long(line):
                 return why
             try:
                 answer = _decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                return f"its output holds {bytes(line[:80])!r}, which is no answer: {error}"
+                return f"its output holds {bytes(line[:80])!r}, which is not an answer: {error}"
             with self._lock:
                 _, waiting = self._open.pop(answer.id, (None, None))
             if waiting is None:
@@ -161,14 +161,14 @@ class ClientProcess:
         return f"the plug-in's process {_ending(code)}" + (f"; its last line: {tail}" if tail else "")
 
     def _await_end(self) -> None:
-        """A descendant may hold the connection open; without its process it is worth nothing."""
+        """Close the connection when the process has ended: a descendant may hold it open."""
         while self._child.wait(LOOK_S) is None:
             pass
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
 
 
-class Unanswered(Exception):
+class ErrorAnswer(Exception):
     """A client process answered with an error; `kind` as scenarios.plugin.protocol.ErrorKind."""
 
     def __init__(self, kind: str, message: str) -> None:
@@ -185,11 +185,13 @@ def name_of(request: PluginRequest) -> str:
 def _start(
     warden: WardenClient, argv: Sequence[str], directory: Path
 ) -> tuple[ChildProcess, socket.socket, socket.socket]:
-    """The process, its connection, and its standard error."""
+    """The process, its connection, and the connection of its standard error."""
     home = os.open(warden.directory, os.O_RDONLY)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-            listener.bind(f"/proc/self/fd/{home}/{SOCKET_NAME}")  # short, however long the path of the directory is
+            listener.bind(
+                f"/proc/self/fd/{home}/{SOCKET_NAME}"
+            )  # a short path, although that of the directory may be long
             listener.listen(2)
             listener.settimeout(START_TIMEOUT_S)
             command = [sys.executable, "-I", "-S", launch.__file__, SOCKET_NAME, str(directory), *argv]

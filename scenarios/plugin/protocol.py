@@ -13,7 +13,7 @@ from scenarios.contract.system import Operation
 
 VERSION = 1
 ANSWER_BYTES_MAX = 32 << 20
-"""Bytes of one answer. An account of a million tasks fits."""
+"""Maximum length of one answer; an account of a million tasks fits."""
 
 DEADLINES_S: Mapping[str, float] = MappingProxyType(
     {
@@ -30,24 +30,24 @@ DEADLINES_S: Mapping[str, float] = MappingProxyType(
         "scenario": 30.0,
     }
 )
-"""Seconds that a client process has for each request, counted from when the lab sends it."""
+"""Seconds for the answer to each request, counted from its sending."""
 
 
 class PluginRequest(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
-    """A line from the lab. `id` is unique in the process; its answer carries the same."""
+    """A line from the lab. `id` is unique in the process; the answer has the same."""
 
     id: int = 0
 
 
 class Describe(PluginRequest, frozen=True, kw_only=True, tag="describe"):
-    """The first request: the version of the protocol that the lab speaks, and the question what the system states of itself."""
+    """The first request: states the lab's version of the protocol, and asks for the description of the system."""
 
     protocol: int = VERSION
     answer_bytes_max: int = ANSWER_BYTES_MAX
 
 
 class Processes(PluginRequest, frozen=True, kw_only=True, tag="processes"):
-    """Which processes to start; `environment` holds the variables of the lab for those that run handlers."""
+    """The processes to start; `environment`: the variables of the lab for those that run handlers."""
 
     services: Mapping[str, Any]
     environment: Mapping[str, str]
@@ -61,26 +61,26 @@ class EmbeddedProcesses(PluginRequest, frozen=True, kw_only=True, tag="embedded_
 
 
 class ApiUrl(PluginRequest, frozen=True, kw_only=True, tag="api_url"):
-    """Where the system takes submissions over HTTP."""
+    """The URL at which the system accepts submissions."""
 
     services: Mapping[str, Any]
 
 
 class OpenClient(PluginRequest, frozen=True, kw_only=True, tag="client.open"):
-    """Make a client, under a name that the lab has chosen."""
+    """Make a client with this name, chosen by the lab."""
 
     client: str
     services: Mapping[str, Any]
 
 
 class CloseClient(PluginRequest, frozen=True, kw_only=True, tag="client.close"):
-    """The client is used no more."""
+    """Close a client."""
 
     client: str
 
 
 class Invoke(PluginRequest, frozen=True, kw_only=True, tag="invoke"):
-    """One operation of a client; the next one of the same client comes after its answer."""
+    """One operation of a client; the lab sends the client's next one after the answer."""
 
     client: str
     operation: Mapping[str, Any]
@@ -99,13 +99,13 @@ class ReadTrail(PluginRequest, frozen=True, kw_only=True, tag="trail"):
 
 
 class Dump(PluginRequest, frozen=True, kw_only=True, tag="dump"):
-    """Where each task that has not ended is now."""
+    """The present place of each task that has not ended."""
 
     services: Mapping[str, Any]
 
 
 class FindScenario(PluginRequest, frozen=True, kw_only=True, tag="scenario"):
-    """A scenario of the user's own, by `package.module:attribute`."""
+    """A scenario of the user, by `package.module:attribute`."""
 
     name: str
 
@@ -114,7 +114,7 @@ ErrorKind = Literal["raised", "exited", "wrong_type", "too_large", "unsupported"
 
 
 class PluginFailure(msgspec.Struct, frozen=True):
-    """Why there is no answer. `kind`: the class of the error; `message`: one sentence or less, for a person."""
+    """Why a request failed. `kind`: the class of the error; `message`: at most one sentence, for people."""
 
     kind: ErrorKind
     message: str
@@ -129,9 +129,9 @@ class PluginAnswer(msgspec.Struct, frozen=True):
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """What a system states of itself, not yet checked (statements.py).
+    """The description of a system, not yet checked (statements.py).
 
-    `powers`: the optional methods that it has. `capabilities`: the operations that it can do, None where it does not say.
+    `powers`: the optional methods that it has. `capabilities`: what it can do, None where it does not say.
     `versions`: of its own parts, as it says them.
     """
 
@@ -149,7 +149,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatedProcess(msgspec.Struct, frozen=True, kw_only=True):
-    """A process to start, as the wire carries it; see chaos.environment.ProcessSpec."""
+    """A process to start, in the form of the protocol; fields as in chaos.environment.ProcessSpec."""
 
     name: str
     role: str
@@ -174,13 +174,13 @@ class StatedUrl(msgspec.Struct, frozen=True):
 
 
 class Trail(msgspec.Struct, frozen=True):
-    """The answer to `trail`: events as docs/history.md spells them, `t_ns` by the wall clock."""
+    """The answer to `trail`: events as in docs/history.md, `t_ns` by the wall clock."""
 
     events: tuple[dict[str, Any], ...]
 
 
 class Places(msgspec.Struct, frozen=True):
-    """The answer to `dump`: by task, the place where it is now."""
+    """The answer to `dump`: the present place of each task."""
 
     places: Mapping[str, str]
 
@@ -199,19 +199,20 @@ OPERATIONS: Mapping[str, str] = MappingProxyType(
         "Pause": "pause",
         "Resume": "resume",
         "Redrive": "redrive",
+        "SetSchedule": "schedule",
     }
 )
 """The name of each operation in a message, by its class in scenarios.contract.system."""
 
 
 def operation_fields(operation: Operation) -> dict[str, Any]:
-    """An operation as the wire carries it: `type`, and its fields."""
+    """An operation in the form of the protocol: `type`, and its fields."""
     values = {field.name: getattr(operation, field.name) for field in fields(operation)}
     return {"type": OPERATIONS[type(operation).__name__], **values}
 
 
 def services_fields(services: Services) -> dict[str, Any]:
-    """The services as the wire carries them, with the URLs that Python code has as properties."""
+    """The services in the form of the protocol, with their URLs."""
     return {
         "namespace": services.namespace,
         "directory": str(services.directory),

@@ -1,6 +1,6 @@
-"""A system whose plug-in is in a client process: the lab's protocols (scenarios.contract.system), answered over the wire.
+"""A system whose plug-in is in a client process: implements scenarios.contract.system by requests to it.
 
-One client process serves one run: it is told apart by the namespace of the run's services, and a new run gets a new process.
+One client process serves one run, which the namespace of its services identifies; a new run gets a new process.
 """
 
 import itertools
@@ -17,7 +17,7 @@ from chaos.environment import ProcessSpec, Services
 from scenarios.contract.system import Account, Client, Handlers, Operation, Outcome, System
 from scenarios.errors import PluginFailed, PluginLost, WrongUsage
 from scenarios.plugin import protocol
-from scenarios.plugin.process import LOG_NAME, ClientProcess, Unanswered, name_of
+from scenarios.plugin.process import LOG_NAME, ClientProcess, ErrorAnswer, name_of
 from scenarios.plugin.protocol import PluginRequest, operation_fields, services_fields
 from scenarios.plugin.statements import SystemStatement, checked, checked_processes
 from scenarios.record.events import Event, MalformedEvent, event_from
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class ClientProcesses:
-    """The client process of the present run. Thread-safe. `start` makes a new one, with what it states of its system."""
+    """The client process of the present run. Thread-safe. `start` returns a new one with the statement of its system."""
 
     def __init__(self, start: Callable[[], tuple[ClientProcess, SystemStatement]]) -> None:
         self._start = start
@@ -39,15 +39,15 @@ class ClientProcesses:
 
     @property
     def present(self) -> ClientProcess:
-        """The process of the present run, or of the first to come."""
+        """The process of the present run; before the first run, its process."""
         return self._present
 
     def of(self, services: Services) -> ClientProcess:
-        """The process of the run that has these services; of a new run: a new one.
+        """The process of the run with these services; a new one for a new run.
 
         Raises:
-            PluginLost: a new one does not start.
-            WrongUsage: it does not describe its system again.
+            PluginLost: the new process does not start.
+            WrongUsage: the new process cannot describe its system.
         """
         with self._lock:
             if self._namespace not in (None, services.namespace):
@@ -57,20 +57,19 @@ class ClientProcesses:
             return self._present
 
     def close(self) -> None:
-        """End the process."""
+        """Kill the process."""
         self._present.close()
 
 
 class RemoteSystem:
-    """A task system whose plug-in is in a client process; optional powers are added by `remote_system`."""
+    """A task system whose plug-in is in a client process; `remote_system` adds optional powers."""
 
     def __init__(self, processes: ClientProcesses, statement: SystemStatement) -> None:
         self.name = statement.name
         self.claims = statement.claims
         self.needs = statement.needs
-        self.capabilities = statement.capabilities
         self.versions = statement.versions
-        for optional in ("pace", "policy", "reservations"):
+        for optional in ("pace", "policy", "reservations", "capabilities"):
             if (stated := getattr(statement, optional)) is not None:
                 setattr(self, optional, stated)  # its presence is the power: scenarios.contract.system.Paced and others
         self._processes = processes
@@ -78,36 +77,36 @@ class RemoteSystem:
         weakref.finalize(self, processes.close)
 
     def processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
-        """The processes that the plug-in names. From the first run directory on, its log is kept there."""
+        """The processes that the plug-in states. From the first run directory on, the log is kept there."""
         request = protocol.Processes(services=services_fields(services), environment=handlers.environment)
         return self._specs(request, services, handlers)
 
     def client(self, services: Services) -> Client:
-        """A client in the client process; each has a thread there."""
+        """A client in the client process, where it has a thread of its own."""
         return RemoteClient(self, self._processes.of(services), next(self._client_names), services)
 
     def check(self) -> None:
-        """Raise PluginLost if the plug-in has failed, or its process is gone: the run cannot go on."""
+        """Raise PluginLost if the plug-in has failed, or its process is gone: the run cannot continue."""
         self._processes.present.check()
 
     def abandon(self) -> None:
-        """End the client process, so that nothing waits for it any more."""
+        """Kill the client process, so that no thread waits for it any more."""
         self._processes.close()
 
     def ask(self, process: ClientProcess, request: PluginRequest, expected: type[T], what: str = "") -> T:
-        """The answer of a process, in the type that the protocol gives it.
+        """The answer of a process, converted to the type in the protocol.
 
         Raises:
-            PluginFailed: an error, or an answer of another type.
+            PluginFailed: the answer is an error or has another type.
             PluginLost: the process is gone.
         """
         what = what or f"{name_of(request)}()"
         try:
             return msgspec.json.decode(process.ask(request), type=expected)
-        except Unanswered as error:
+        except ErrorAnswer as error:
             raise PluginFailed(self.name, what, error.message) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise PluginFailed(self.name, what, f"the answer is none: {error}") from error
+            raise PluginFailed(self.name, what, f"malformed answer: {error}") from error
 
     def _specs(self, request: PluginRequest, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
         process = self._processes.of(services)
@@ -128,10 +127,10 @@ class RemoteClient:
         system.ask(process, protocol.OpenClient(client=name, services=services_fields(services)), dict, "client()")
 
     def invoke(self, operation: Operation) -> Outcome:
-        """The outcome; `info` where the plug-in raised, gave no outcome or was lost meanwhile, which is a problem of the run, too.
+        """The outcome; `info` if the plug-in raised, returned no outcome or was lost meanwhile. Each of these is a problem of the run.
 
         Raises:
-            PluginLost: the plug-in has done something wrong before, or its process is gone; the operation was not sent.
+            PluginLost: the plug-in had failed before, or its process is gone; the operation was not sent.
         """
         self._process.check()
         what = f"invoke({type(operation).__name__})"
@@ -147,7 +146,7 @@ class RemoteClient:
             return Outcome("info", detail=str(error)[:DETAIL_CHARS])
 
     def close(self) -> None:
-        """Let the client go. Where the process is gone, so is the client."""
+        """Close the client, if the process still exists."""
         if self._process.lost is None:
             self._system.ask(self._process, protocol.CloseClient(client=self._name), dict, "close()")
 
@@ -162,7 +161,7 @@ class _Accountable(RemoteSystem):
 
 class _Audited(RemoteSystem):
     def trail(self, services: Services) -> Sequence[Event]:
-        """The audit trail, each event checked as one of a history is."""
+        """The audit trail; each event is checked like an event of a history."""
         self.check()
         request = protocol.ReadTrail(services=services_fields(services))
         trail = self.ask(self._processes.of(services), request, protocol.Trail)
@@ -174,14 +173,14 @@ class _Audited(RemoteSystem):
 
 class _Dumping(RemoteSystem):
     def dump(self, services: Services) -> Mapping[str, str]:
-        """By task, the place where it is now."""
+        """The present place of each task."""
         request = protocol.Dump(services=services_fields(services))
         return self.ask(self._processes.of(services), request, protocol.Places).places
 
 
 class _Addressed(RemoteSystem):
     def api_url(self, services: Services) -> str:
-        """Of the API, without a path."""
+        """The URL of the API, without a path."""
         request = protocol.ApiUrl(services=services_fields(services))
         return self.ask(self._processes.of(services), request, protocol.StatedUrl).url
 
@@ -202,17 +201,17 @@ POWERS: Mapping[str, type[RemoteSystem]] = MappingProxyType(
         "embedded_processes": _Embeddable,
     }
 )
-"""The class that has each method that a system may have, too. A description may name powers of a later version: they are passed over."""
+"""The class for each optional method. Unknown powers in a description, of a later version, are ignored."""
 
 
 def remote_system(
     argv: Sequence[str], *, directory: Path, deadlines_s: Mapping[str, float] = protocol.DEADLINES_S
 ) -> RemoteSystem:
-    """The system of the client process that `argv` starts, of a class that has the methods it described, and no others.
+    """The system of the client process that `argv` starts; its class has exactly the optional methods that it described.
 
     Raises:
-        WrongUsage: the process cannot describe its system, or what it states cannot be.
-        PluginLost: it hangs, ends, or does not speak the protocol.
+        WrongUsage: the process cannot describe its system, or states an invalid value.
+        PluginLost: it hangs, ends, or violates the protocol.
     """
     processes = ClientProcesses(lambda: _started(argv, directory, deadlines_s))
     statement = processes.statement
@@ -225,7 +224,7 @@ def _started(
     process = ClientProcess(argv, directory=directory, deadlines_s=deadlines_s)
     try:
         return process, checked(_description(process, argv[-1]))
-    except BaseException:  # also Ctrl-C: nothing of it stays
+    except BaseException:  # also Ctrl-C: no process is left behind
         process.close()
         raise
 
@@ -233,11 +232,11 @@ def _started(
 def _description(process: ClientProcess, place: str) -> protocol.Description:
     try:
         described = msgspec.json.decode(process.ask(protocol.Describe()), type=protocol.Description)
-    except Unanswered as error:
+    except ErrorAnswer as error:
         why = error.message if error.kind == "not_found" else f"{place}: the plug-in does not load: {error.message}"
         raise WrongUsage(why) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise WrongUsage(f"{place}: the plug-in does not state what a system states: {error}") from error
+        raise WrongUsage(f"{place}: the plug-in's description is malformed: {error}") from error
     if described.protocol != protocol.VERSION:
         raise WrongUsage(
             f"{place} speaks version {described.protocol} of the protocol; this lab speaks version {protocol.VERSION}"
@@ -251,12 +250,12 @@ def _class_with(powers: Collection[str], summary: str) -> type[RemoteSystem]:
 
 
 def check_plugin(system: System) -> None:
-    """Raise PluginLost if the system's plug-in has failed, or its client process is gone: the run cannot go on."""
+    """Raise PluginLost if the system's plug-in has failed, or its client process is gone: the run cannot continue."""
     if isinstance(system, RemoteSystem):
         system.check()
 
 
 def abandon_plugin(system: System) -> None:
-    """End the client process of a system, if it has one, so that no thread waits for it any more."""
+    """Kill the client process of a system, if it has one, so that no thread waits for it any more."""
     if isinstance(system, RemoteSystem):
         system.abandon()

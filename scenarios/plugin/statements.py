@@ -1,4 +1,4 @@
-"""Checks what a plug-in states of its system, before anything is started with it. Pure."""
+"""Checks the statements of a plug-in, before anything is started with them. Pure."""
 
 import math
 import re
@@ -12,16 +12,17 @@ from typing import Any, cast
 
 from chaos.environment import SERVICE_NAMES, ProcessSpec, ServiceName
 from chaos.faults import FAULTS
+from scenarios.contract.capabilities import checked_capabilities
 from scenarios.contract.system import Pace, Policy
 from scenarios.errors import MalformedPolicy, MalformedStatement, PluginFailed, UnknownName
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.policy import policy_from
-from scenarios.plugin.protocol import OPERATIONS, Description, StatedProcess
+from scenarios.plugin.protocol import Description, StatedProcess
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """Names of systems and processes are parts of file names."""
 RESERVED = frozenset({"lab", "outside", "client-process"})
-"""Names of the lab's own in a history and among the logs."""
+"""Names that the lab uses in histories and logs."""
 SECONDS_MAX = 1e6
 ATTEMPTS_MAX = 10_000
 SIGNALS = frozenset(one.name for one in signal.Signals)
@@ -29,7 +30,7 @@ SIGNALS = frozenset(one.name for one in signal.Signals)
 
 @dataclass(frozen=True, slots=True)
 class SystemStatement:
-    """What a system states of itself, checked. None: it has no such statement."""
+    """The checked statements of a system. None: not stated."""
 
     name: str
     summary: str
@@ -47,15 +48,15 @@ def checked(described: Description) -> SystemStatement:
     """The statement of a system.
 
     Raises:
-        MalformedStatement: a value that cannot be: a duration below zero, a policy that is none, a name that is no file name.
-        UnknownName: a promise, service, fault or operation that does not exist.
+        MalformedStatement: an invalid value: a duration below zero, an invalid policy, a name that is not a file name.
+        UnknownName: an unknown promise, service, fault or capability.
     """
     name = described.name
     if not NAME.fullmatch(name):
         raise MalformedStatement(
             name[:64],
             f"the name {name[:80]!r}",
-            "a name has 1 to 64 letters, digits, '_', '.' and '-', the first no sign",
+            "a name has 1 to 64 letters, digits, '_', '.' and '-', and begins with a letter or digit",
         )
     return SystemStatement(
         name=name,
@@ -66,7 +67,7 @@ def checked(described: Description) -> SystemStatement:
         policy=None if described.policy is None else _policy(name, described.policy),
         reservations=None if described.reservations is None else _reservations(described.reservations),
         powers=frozenset(described.powers),
-        capabilities=_capabilities(described.capabilities),
+        capabilities=None if described.capabilities is None else checked_capabilities(described.capabilities),
         versions=dict(described.versions),
     )
 
@@ -75,11 +76,11 @@ def checked_processes(system: str, stated: Collection[StatedProcess]) -> tuple[P
     """The processes of a system.
 
     Raises:
-        PluginFailed: a name that is no file name or occurs twice, no program, a variable that no environment can hold.
+        PluginFailed: a name that is not a file name or occurs twice, no program, an invalid environment variable.
     """
     counts = Counter(process.name for process in stated)
     for process in stated:
-        why = _fault_of(process) or ("two processes have this name" if counts[process.name] > 1 else "")
+        why = _error_of(process) or ("two processes have this name" if counts[process.name] > 1 else "")
         if why:
             raise PluginFailed(system, "processes()", f"process {process.name[:80]!r}: {why}")
     return tuple(
@@ -103,10 +104,10 @@ def known_promises(stated: Collection[str]) -> tuple[Guarantee, ...]:
     return tuple(by_name[name] for name in _known("promise", stated, by_name))
 
 
-def _fault_of(process: StatedProcess) -> str:
-    """What is wrong with a process by itself, or nothing."""
+def _error_of(process: StatedProcess) -> str:
+    """The first error of a process, without regard to the others; empty if there is none."""
     if not NAME.fullmatch(process.name) or process.name in RESERVED:
-        return "a name has 1 to 64 letters, digits, '_', '.' and '-', the first no sign, and is none of the lab's own"
+        return "a name has 1 to 64 letters, digits, '_', '.' and '-', begins with a letter or digit, and is not one of the lab's own"
     if not process.role:
         return "its role is empty"
     if not process.argv or not process.argv[0]:
@@ -128,7 +129,9 @@ def _pace(system: str, stated: Mapping[str, Any]) -> Pace:
             continue
         if not _is_number(value) or not 0 < value <= SECONDS_MAX:
             raise MalformedStatement(
-                system, f"pace.{name} = {value!r}", f"it is a number of seconds above 0, {SECONDS_MAX:,.0f} at most"
+                system,
+                f"pace.{name} = {value!r}",
+                f"it must be a number of seconds above 0, at most {SECONDS_MAX:,.0f}",
             )
     return Pace(**stated)
 
@@ -141,10 +144,12 @@ def _policy(system: str, stated: Mapping[str, Any]) -> Policy:
         raise MalformedStatement(system, "a policy", str(error)) from error
     for name, value in stated.items():
         if name.endswith("_s") and any(number > SECONDS_MAX for number in _numbers(value)):
-            raise MalformedStatement(system, f"policy.{name} = {value!r}", f"{SECONDS_MAX:,.0f} seconds are the most")
+            raise MalformedStatement(
+                system, f"policy.{name} = {value!r}", f"at most {SECONDS_MAX:,.0f} seconds are allowed"
+            )
     if policy.attempts_max is not None and not 1 <= policy.attempts_max <= ATTEMPTS_MAX:
         raise MalformedStatement(
-            system, f"policy.attempts_max = {policy.attempts_max}", f"it is a number from 1 to {ATTEMPTS_MAX:,}"
+            system, f"policy.attempts_max = {policy.attempts_max}", f"it must be a number from 1 to {ATTEMPTS_MAX:,}"
         )
     return policy
 
@@ -154,16 +159,12 @@ def _reservations(stated: Mapping[str, Collection[str]]) -> dict[str, frozenset[
     return {fault: _promises(promises) for fault, promises in stated.items()}
 
 
-def _capabilities(stated: Collection[str] | None) -> frozenset[str] | None:
-    return None if stated is None else frozenset(_known("operation", stated, OPERATIONS.values()))
-
-
 def _promises(stated: Collection[str]) -> frozenset[Guarantee]:
     return frozenset(known_promises(stated))
 
 
 def _known(kind: str, stated: Collection[str], known: Iterable[str]) -> Collection[str]:
-    """The names, all of which exist."""
+    """The names, checked to be known."""
     names = list(known)
     for name in sorted(stated):
         if name not in names:

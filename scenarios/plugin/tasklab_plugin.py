@@ -1,7 +1,7 @@
-"""The words of a plug-in for an interpreter in which tasklab is not installed: `from tasklab_plugin import Outcome, Submit`.
+"""The classes for a plug-in in an interpreter without tasklab: `from tasklab_plugin import Outcome, Submit`.
 
-One file, standard library only, from Python 3.8 on. The host of a client process brings it; nothing has to be installed. The
-classes have the names and fields of those in `tasklab`, and mean the same (docs/writing_a_system.md).
+One file, standard library only, from Python 3.8 on. The host of a client process provides it; no installation is needed. The
+classes have the names, fields and meaning of those in `tasklab` (docs/writing_a_system.md).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class MysqlAddress:
 
 @dataclass(frozen=True)
 class RedisAddress:
-    """A Redis primary, and the Sentinels that know the primary of now."""
+    """A Redis primary, and the Sentinels that know the present primary."""
 
     host: str
     port: int
@@ -48,7 +48,7 @@ class RabbitmqAddress:
 
 @dataclass(frozen=True)
 class Services:
-    """The addresses through which a system reaches its world."""
+    """The addresses of the services for a system."""
 
     namespace: str
     directory: Path
@@ -59,7 +59,7 @@ class Services:
     links: Mapping[str, Services] = field(default_factory=dict)
 
     def as_seen_by(self, process: str) -> Services:
-        """The same world through the links of one process."""
+        """The same services through the links of one process."""
         return self.links.get(process, self)
 
 
@@ -70,7 +70,7 @@ class Handlers:
     environment: Mapping[str, str]
 
     def environment_of(self, process: str) -> Dict[str, str]:
-        """The variables for one process: those for all, and its name in the history."""
+        """The variables for one process: `environment`, and its name in the history."""
         return {**self.environment, "TASKLAB_ACTOR": process}
 
 
@@ -90,7 +90,7 @@ class ProcessSpec:
 
 @dataclass(frozen=True)
 class Submit:
-    """A client hands in a task. `task` is the lab's name for it and is inside `payload` too, under "task"."""
+    """A client submits a task. `task` is the lab's name for it, also in `payload` under "task"."""
 
     task: str
     payload: Mapping[str, Any]
@@ -105,7 +105,7 @@ class Submit:
 
 @dataclass(frozen=True)
 class ReadStatus:
-    """A client asks how a task is; `id` is what the system answered at its submission."""
+    """A client reads the status of a task; `id` is the system's answer to its submission."""
 
     task: str
     id: str
@@ -113,7 +113,7 @@ class ReadStatus:
 
 @dataclass(frozen=True)
 class Cancel:
-    """A client withdraws a task."""
+    """A client cancels a task."""
 
     task: str
     id: str
@@ -121,24 +121,34 @@ class Cancel:
 
 @dataclass(frozen=True)
 class Pause:
-    """A person stops the tasks of a scope, or all."""
+    """A person pauses the tasks of a scope, or all."""
 
     scope: Optional[str] = None
 
 
 @dataclass(frozen=True)
 class Resume:
-    """A person lets the tasks of a scope, or all, start again."""
+    """A person resumes the tasks of a scope, or all."""
 
     scope: Optional[str] = None
 
 
 @dataclass(frozen=True)
 class Redrive:
-    """A person puts a dead task back."""
+    """A person redrives a dead task."""
 
     task: str
     id: str
+
+
+@dataclass(frozen=True)
+class SetSchedule:
+    """A client sets up a schedule: `times` occurrences, `every_s` seconds apart; the payload of occurrence k has "task": `NAME#k`."""
+
+    name: str
+    every_s: float
+    times: int
+    payload: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -150,11 +160,12 @@ class Outcome:
     state: Optional[str] = None
     percent: Optional[float] = None
     detail: Optional[str] = None
+    result: Optional[str] = None
 
 
 @dataclass(frozen=True)
 class Account:
-    """The system's tasks by state, by the lab's names; None for a list that the system cannot give."""
+    """The system's own lists of its tasks, by the lab's names; None for a list that it does not keep."""
 
     done: Optional[Sequence[str]] = None
     dead: Optional[Sequence[str]] = None
@@ -165,7 +176,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Pace:
-    """Seconds: the longest rest of the system, its lease and its leader's lock."""
+    """Seconds: the longest time without progress, the lease, and the leader's lock."""
 
     quiet_s: float = 10.0
     lease_s: Optional[float] = None
@@ -174,7 +185,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Policy:
-    """The limits that judges hold the system to (docs/history.md)."""
+    """The limits by which checkers judge the system (docs/history.md)."""
 
     attempts_max: Optional[int] = None
     delays_s: Optional[List[Tuple[float, float]]] = None
@@ -183,3 +194,14 @@ class Policy:
     grace_s: Optional[float] = None
     window: Optional[Mapping[str, Any]] = None
     overtakes_max: Optional[int] = None
+    ack_s: Optional[float] = None
+    lease_s: Optional[float] = None
+    key_window_s: Optional[float] = None
+    result_ttl_s: Optional[float] = None
+    wait_s: Any = None
+    execution_window: Optional[Mapping[str, Any]] = None
+    order: Optional[str] = None
+    coalesce: Optional[bool] = None
+    concurrency: Optional[Mapping[str, Any]] = None
+    schedules: Optional[Mapping[str, Any]] = None
+    catch_up: Optional[str] = None

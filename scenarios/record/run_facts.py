@@ -116,6 +116,12 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     story: str = ""
     claims: list[str] = msgspec.field(default_factory=list)
     at_stake: list[str] = msgspec.field(default_factory=list)
+    capabilities: list[str] = msgspec.field(
+        default_factory=list
+    )  # what the system can do, as it states or its claims need
+    tested_by: dict[str, list[str]] = msgspec.field(
+        default_factory=dict
+    )  # by claim: the scenarios in which it is at stake
     policy: dict[str, object] = msgspec.field(default_factory=dict)
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     commit: str = ""

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from scenarios.errors import MalformedPolicy, NothingToJudge, UnknownName
-from scenarios.judging.assumptions import events_of_the_wrong_source, spares_record, violated_assumptions_of_run
+from scenarios.judging.assumptions import events_of_the_wrong_source, leaves_record_intact, violated_assumptions_of_run
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import Judgement, judge
 from scenarios.judging.policy import NO_POLICY, Policy, policy_from
@@ -141,7 +141,7 @@ def _judge_run(directory: RunDirectory, options: JudgeOptions) -> Judged:
         violated = [*wrong, *violated_assumptions_of_run(facts, recorded.history, directory.history_sizes())]
         unmet = unmet_premises(recorded.history, facts)
         if facts.work is not None and not facts.work.submitted:  # without tasks every fault hits an idle system
-            violated = [sentence for sentence in violated if not spares_record(sentence)]
+            violated = [sentence for sentence in violated if not leaves_record_intact(sentence)]
         return Objections(tuple(violated), tuple(unmet))
 
     if is_large(files):

@@ -5,10 +5,13 @@ from dataclasses import replace
 import httpx
 
 from scenarios.contract.http_answers import TIMEOUT_S, answer_of, no_answer
-from scenarios.contract.system import Cancel, Operation, Outcome, ReadStatus, Submit
+from scenarios.contract.system import Cancel, Operation, Outcome, ReadStatus, Redrive, Submit
 
 CERTAINLY_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 """The errors after which the server certainly has not received the request; after all others it may have."""
+
+LETTERS_MAX = 1000
+"""Dead letters that are looked through for that of a task."""
 
 
 class HttpClient:
@@ -36,7 +39,7 @@ class HttpClient:
             answer.kind,
             id=answer.text("id"),
             state=answer.text("status"),
-            percent=_percent(answer.said.get("progress")),
+            percent=_percent(answer.content.get("progress")),
             detail=answer.detail,
         )
 
@@ -60,6 +63,15 @@ class HttpClient:
                 return self._http.get(f"/tasks/{operation.id}")
             case Cancel():
                 return self._http.post(f"/tasks/{operation.id}/cancel")
+            case Redrive():
+                return self._http.post(f"/dead-letters/{self._letter_of(operation.id)}/redrive")
+        return httpx.Response(400, json={"error": f"this API has no {type(operation).__name__}"})
+
+    def _letter_of(self, task_id: str) -> int:
+        """The open dead letter of the task; 0, which is none, where there is none."""
+        letters = self._http.get("/dead-letters", params={"limit": LETTERS_MAX})
+        found = letters.json() if letters.status_code == httpx.codes.OK else []
+        return next((letter["id"] for letter in found if letter["task_id"] == task_id), 0)
 
 
 def _percent(progress: object) -> float | None:

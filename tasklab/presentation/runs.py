@@ -1,4 +1,4 @@
-"""Judged runs on the terminal: a table of verdicts each, or all of them as one JSON document."""
+"""Judged runs on the terminal: a table of verdicts for each, or all as one JSON document."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scenarios.judging.verdict import Ruling
 from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 from tasklab.presentation.run_notes import print_notes
-from tasklab.presentation.sentences import account_in_words, is_all_one, sentence_of, shared_reason
+from tasklab.presentation.sentences import account_in_words, is_all_one, sentence_of, shared_reason, untested_in_words
 from tasklab.presentation.terminal import STYLE_OF_EXIT, STYLE_OF_RULING, Progress, console, print_json
 from tasklab.running.environments import SIMULATED
 from tasklab.running.judged_run import JudgedRun, exit_code_of_runs
@@ -52,7 +52,7 @@ def print_judged(run: JudgedRun) -> None:
         ruling, reason = _ruling_in_words(verdict)
         is_shared = verdict.ruling == "unknown" and reason == shared
         table.add_row(verdict.guarantee.value, ruling, "" if is_shared else reason)
-    if not is_all_one(run.judgement):  # else the last line says it all
+    if not is_all_one(run.judgement):  # else the last line states it
         terminal.print(table)
         if shared and shared not in run.judgement.problems:
             terminal.print(f"unknown: {shared}", style="yellow")
@@ -67,14 +67,28 @@ def print_judged(run: JudgedRun) -> None:
 
 
 def print_several(runs: Sequence[JudgedRun], report: Path | None) -> None:
-    """After several runs: how often each scenario had which verdict, where it ran more than once; and their common report."""
+    """After several runs: the numbers of verdicts of each scenario that ran more than once, and the common report."""
     terminal = console()
     terminal.print()
     for rate in rates_of(runs):
         if rate["runs"] != 1:
             terminal.print(f"{rate['scenario']} × {rate['system']}: {rate['sentence']}")
+    for system, promises in untested_of(runs if len(runs) > 1 else ()).items():
+        for promise in promises:
+            terminal.print(f"{promise} × {system}: {untested_in_words(promise)}", style="dim")
     if report is not None:
         terminal.print(f"report of all {len(runs)} runs: {report}")
+
+
+def untested_of(runs: Sequence[JudgedRun]) -> dict[str, list[str]]:
+    """By system: the promises that it claims and that none of its runs tested."""
+    tested: dict[str, dict[str, bool]] = {}
+    for run in runs:
+        for verdict in run.judgement.verdicts if run.judgement is not None else ():
+            of_system = tested.setdefault(run.name.system, {})
+            name = verdict.guarantee.value
+            of_system[name] = of_system.get(name, False) or verdict.exercised
+    return {system: [name for name, is_tested in found.items() if not is_tested] for system, found in tested.items()}
 
 
 def rates_of(runs: Sequence[JudgedRun]) -> list[dict[str, object]]:
@@ -94,15 +108,15 @@ def rates_of(runs: Sequence[JudgedRun]) -> list[dict[str, object]]:
 
 
 def _problems_beside(run: JudgedRun) -> list[str]:
-    """The problems that the verdict in a sentence does not already state."""
+    """The problems that the sentence of the verdict does not state."""
     assert run.judgement is not None, "only a judged run has problems"
-    said = sentence_of(run.judgement)
-    return [problem for problem in run.judgement.problems if problem not in said]
+    sentence = sentence_of(run.judgement)
+    return [problem for problem in run.judgement.problems if problem not in sentence]
 
 
 def _ruling_in_words(verdict: "Verdict") -> "tuple[Text, str]":
     from rich.text import Text
 
     if verdict.ruling == "held" and not verdict.exercised:
-        return Text("held (not exercised)", style="dim"), ""
+        return Text("held (not exercised)", style="dim"), untested_in_words(verdict.guarantee)
     return Text(verdict.ruling, style=STYLE_OF_RULING[verdict.ruling]), verdict.reason

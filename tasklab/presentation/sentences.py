@@ -4,17 +4,21 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from scenarios.judging.verdict import Ruling
+from scenarios.lookup import scenarios_testing
 from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 
 if TYPE_CHECKING:
     from scenarios.judging.judge import Judgement
     from scenarios.judging.reconciliation import Reconciliation
 
+TESTS_NAMED = 2
+"""Maximum number of scenarios named for a promise that a run did not test."""
+
 RULING_OF_EXIT = {EXIT_HELD: Ruling.HELD, EXIT_BROKEN: Ruling.BROKEN, EXIT_UNKNOWN: Ruling.UNKNOWN}
 
 
 def sentence_of(judgement: "Judgement") -> str:
-    """The last line of a table of verdicts: it states how many promises were put to the test."""
+    """The last line of a table of verdicts, with the number of promises put to the test."""
     claimed = len(judgement.verdicts)
     tested = sum(verdict.exercised for verdict in judgement.verdicts)
     broken = [verdict.guarantee.value for verdict in judgement.verdicts if verdict.witnesses]
@@ -33,6 +37,12 @@ def sentence_of(judgement: "Judgement") -> str:
     return f"unknown: {why or f'none of {_promises(claimed)} was put to the test'}"
 
 
+def untested_in_words(promise: str) -> str:
+    """How to test a promise that nothing in a run tested: by the first scenarios in which it is at stake."""
+    names = scenarios_testing(promise)[:TESTS_NAMED]
+    return f"nothing tested it; try `tasklab run {' '.join(names)}`" if names else "nothing tested it"
+
+
 def is_all_one(judgement: "Judgement") -> bool:
     """Whether several promises are all unknown for the same reason: then one sentence replaces the table."""
     answers = {(verdict.ruling, verdict.reason) for verdict in judgement.verdicts}
@@ -40,13 +50,13 @@ def is_all_one(judgement: "Judgement") -> bool:
 
 
 def shared_reason(judgement: "Judgement") -> str:
-    """The reason that several unknown promises have in common, to be said once; "" where there is none."""
+    """The common reason of several unknown promises, printed once; "" if there is none."""
     reasons = Counter(verdict.reason for verdict in judgement.verdicts if verdict.ruling is Ruling.UNKNOWN)
     return next((reason for reason, count in reasons.most_common(1) if count > 1), "")
 
 
 def account_in_words(account: "Reconciliation", *, warm_ups: int) -> str:
-    """The account as a sum; `warm_ups`: how many of its tasks the lab submitted before the work began."""
+    """The account as a sum; `warm_ups`: number of its tasks that the lab submitted before the work."""
     places = [f"{count} {place.replace('_', ' ')}" for place, count in account.counts.items() if count]
     own = f" ({account.submitted - warm_ups} and the lab's warm-up)" if warm_ups else ""
     balance = "" if account.balanced else " — does not balance"

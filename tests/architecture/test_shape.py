@@ -84,7 +84,7 @@ def test_a_scenario_has_the_name_of_its_file_a_story_and_something_at_stake(name
 
     assert scenario.name == name
     assert scenario.story
-    assert scenario.strikes
+    assert scenario.strikes or scenario.workload.traits
     assert scenario.at_stake
 
 
@@ -168,7 +168,7 @@ def nodes_of(file: Path) -> tuple[ast.AST, ...]:
     ("heading", "breaks"),
     [
         ("It catches everything", catches_everything),
-        ("It sleeps, or looks again and again", sleeps),
+        ("It sleeps or polls", sleeps),
         ("It reads the environment outside `settings.py`", reads_the_environment),
         ("Data that changes", is_data_that_changes),
     ],

@@ -29,7 +29,7 @@ def test_a_scenario_arrives_as_it_was_written() -> None:
     ("attribute", "why"),
     [
         ("vague_scenario", "there is no promise 'no_lost_tusk'; did you mean no_lost_task"),
-        ("odd_scenario", "holds a 'Pace', which no scenario can hold"),
+        ("odd_scenario", "holds a 'Pace', which a scenario cannot hold"),
         ("healthy", "misbehaving:healthy returned <tests.plugin.misbehaving.Healthy object .*>, not Scenario"),
         ("own_scenarios", "has no 'own_scenarios'; did you mean own_scenario"),
     ],

@@ -77,7 +77,7 @@ def test_a_pace_below_zero_is_refused_before_anything_is_started(tmp_path: Path)
     )
 
     assert done.returncode == 2
-    assert "states pace.quiet_s = -5: it is a number of seconds above 0" in done.stderr
+    assert "states pace.quiet_s = -5: it must be a number of seconds above 0" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

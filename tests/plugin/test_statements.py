@@ -66,11 +66,11 @@ def test_every_other_duration_is_taken_as_it_is(value: float) -> None:
     ("stated", "why"),
     [
         ({"policy": {"budget_s": 1e308}}, r"the policy's budget_s is 1e\+308: not a number from 0 to"),
-        ({"policy": {"budget_s": 1e8}}, r"policy.budget_s = 100000000.0: 1,000,000 seconds are the most"),
-        ({"policy": {"delays_s": [[1, 1e9]]}}, r"policy.delays_s = .*: 1,000,000 seconds are the most"),
+        ({"policy": {"budget_s": 1e8}}, r"policy.budget_s = 100000000.0: at most 1,000,000 seconds are allowed"),
+        ({"policy": {"delays_s": [[1, 1e9]]}}, r"policy.delays_s = .*: at most 1,000,000 seconds are allowed"),
         ({"policy": {"budget_s": -1}}, "a policy: the policy's budget_s is -1"),
-        ({"policy": {"attempts_max": 0}}, "policy.attempts_max = 0: it is a number from 1 to 10,000"),
-        ({"policy": {"attempts_max": "three"}}, "a policy: the policy is none: Expected `int"),
+        ({"policy": {"attempts_max": 0}}, "policy.attempts_max = 0: it must be a number from 1 to 10,000"),
+        ({"policy": {"attempts_max": "three"}}, "a policy: invalid policy: Expected `int"),
         ({"pace": {"quiet_s": None}}, "pace.quiet_s = None"),
         ({"name": ""}, "the name ''"),
         ({"name": "a/b"}, "the name 'a/b'"),
@@ -91,7 +91,7 @@ def test_what_cannot_be_is_told_by_its_field(stated: dict[str, Any], why: str) -
         ({"reservations": {"process_killed": ("x",)}}, "no promise 'x'"),
         ({"pace": {"quite_s": 1}}, "no field of pace 'quite_s'; did you mean quiet_s"),
         ({"policy": {"attempts": 1}}, "no field of policy 'attempts'; did you mean attempts_max"),
-        ({"capabilities": ("submits",)}, "no operation 'submits'; did you mean submit"),
+        ({"capabilities": ("submits",)}, "no capability 'submits'; did you mean submit"),
     ],
 )
 def test_an_unknown_name_is_told_with_the_nearest(stated: dict[str, Any], why: str) -> None:
@@ -107,7 +107,7 @@ def test_a_process_has_the_words_of_the_lab() -> None:
     ("changed", "why"),
     [
         ({"name": "../x"}, "process '../x': a name has"),
-        ({"name": "lab"}, "and is none of the lab's own"),
+        ({"name": "lab"}, "and is not one of the lab's own"),
         ({"role": ""}, "its role is empty"),
         ({"argv": ()}, "argv names no program"),
         ({"argv": ("",)}, "argv names no program"),

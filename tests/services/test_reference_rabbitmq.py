@@ -324,7 +324,7 @@ def test_closing_wakes_whoever_waits_and_nobody_connects_again(broker: RabbitBro
         consumer.receive(timeout_s=FOR_EVER_S)
 
     closer.join()
-    with pytest.raises(BrokerUnavailable, match="closed on our side"):
+    with pytest.raises(BrokerUnavailable, match="closed by this process"):
         broker.open_publisher()
 
 

@@ -26,7 +26,7 @@ class DrivenWorld(Protocol):
     """A running system to which things happen when it is told so; otherwise only time passes."""
 
     def submit(self, task: str, payload: Mapping[str, object]) -> None:
-        """A client hands the task in, under its name as key."""
+        """A client submits the task, under its name as key."""
 
     def cancel(self, task: str) -> None:
         """A client withdraws it, if it was ever answered."""

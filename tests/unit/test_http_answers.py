@@ -13,7 +13,7 @@ SUBMIT = Submit("task-1", {"task": "task-1"}, key="task-1")
 @pytest.mark.parametrize(
     ("status", "body", "expected"),
     [
-        (202, b'{"id": "t1"}', HttpAnswer("ok", said={"id": "t1"})),
+        (202, b'{"id": "t1"}', HttpAnswer("ok", content={"id": "t1"})),
         (200, b"not JSON", HttpAnswer("ok")),
         (429, b'{"error": "too many"}', HttpAnswer("fail", "429 too many")),
         (503, b'{"error": "no database", "definite": true}', HttpAnswer("fail", "503 no database")),

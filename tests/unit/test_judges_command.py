@@ -96,7 +96,7 @@ def test_the_journey_of_any_task_can_be_asked_for(tmp_path: Path) -> None:
     told = check(run, "--witness", "a")
     as_json = json.loads(check(run, "--witness", "a", "--json").stdout)
 
-    assert "hands the task in" in told.stdout
+    assert "submits the task" in told.stdout
     assert [step["event"] for step in as_json["journey"]][:2] == ["submit.invoke", "submit.ok"]
 
 
@@ -107,7 +107,7 @@ def test_a_witness_that_is_not_there_is_wrong_usage_even_where_a_promise_is_brok
         result = check(run, "--witness", "b", *form)
 
         assert (result.exit_code, result.stdout) == (2, "")
-        assert result.stderr == f"tasklab: the history says nothing of 'b'; there is 'a', {X!r}\n"
+        assert result.stderr == f"tasklab: the history has no event of 'b'; there is 'a', {X!r}\n"
 
 
 def test_a_directory_of_several_runs_has_a_row_each_and_the_worst_exit_code(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_promise_is_exercised_only_by_what_could_break_it(case: Case) -> None:
 def test_an_unknown_state_is_named_with_the_states_that_exist() -> None:
     (violation,) = CHECKERS[Guarantee.LEGAL_TRANSITIONS](history("0 d state A to=QUEUED"), NO_POLICY).violations
 
-    assert violation.what.startswith("'QUEUED' is no state of the life cycle; there are ACCEPTED, ")
+    assert violation.what.startswith("'QUEUED' is not a state of the life cycle; the states are ACCEPTED, ")
 
 
 SUBMITTED = """

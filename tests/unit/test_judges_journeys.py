@@ -46,7 +46,7 @@ def test_a_journey_without_end_keeps_its_beginning_and_its_end_and_says_what_it_
     whole = journey(draft.recorded().history, "a")
 
     assert len(whole.steps) == STEPS_MAX
-    assert (whole.steps[0].text, whole.steps[-1].event) == ("hands the task in", "final")
+    assert (whole.steps[0].text, whole.steps[-1].event) == ("submits the task", "final")
     assert whole.left_out == len(story_of(draft.recorded().history, "a")) - STEPS_MAX > 400
 
 

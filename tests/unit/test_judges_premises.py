@@ -96,7 +96,7 @@ SWALLOWED = strike("ack_swallowed")
             facts(KILLED),
             f"{CAUGHT}\n1.5 worker-1 effect a attempt=1",
             f"{CAUGHT}\n1.5 worker-1 effect a attempt=1\n1.6 worker-1 attempt.ok a attempt=1",
-            "no task had its effect and no recorded end when worker-1 was killed: "
+            "when worker-1 was killed, no task of it had an accepted effect and an attempt without a recorded end: "
             "let each handler run its task through tasklab_probe.run_task",
         ),
         (
@@ -104,7 +104,7 @@ SWALLOWED = strike("ack_swallowed")
             facts(SWALLOWED),
             f"{CAUGHT}\n2.0 broker ack.info a attempt=1",
             CAUGHT,
-            "the acknowledgement that worker-1 lost was that of no known task, and no task ran again: "
+            "the acknowledgement that worker-1 lost belongs to no known task, and no task ran again: "
             "put the task's name or its id into the message",
         ),
     ],
@@ -152,8 +152,8 @@ def test_a_premise_of_another_version_is_named_and_not_passed_over() -> None:
     run = facts(premises=[{"premise": "TwoMoons"}, {"premise": "WorkDuring", "moons": 2}])
 
     assert unmet_premises(history(CAUGHT), run) == [
-        "run.json states a premise that is unknown here: TwoMoons; judge the run with the version that made it",
-        "run.json states a premise that is unknown here: WorkDuring; judge the run with the version that made it",
+        "run.json states an unknown premise: TwoMoons; judge the run with the version of the lab that wrote it",
+        "run.json states an unknown premise: WorkDuring; judge the run with the version of the lab that wrote it",
     ]
 
 

@@ -36,6 +36,34 @@ def test_submissions_of_one_key(guarantee: G, expected: object, lines: list[str]
 
 
 @pytest.mark.parametrize(
+    ("guarantee", "expected", "read"),
+    [
+        pytest.param(G.STATUS_TRUTHFUL, "held", "4 c status B state=SUCCEEDED", id="it is that task"),
+        pytest.param(G.STATUS_TRUTHFUL, ("B",), "4 c status B state=DEAD", id="another state than that of the task"),
+        pytest.param(G.RESULT_TRUTHFUL, "held", "4 c status B state=SUCCEEDED result=abc", id="its result"),
+        pytest.param(G.RESULT_TRUTHFUL, ("B",), "4 c status B state=SUCCEEDED result=xyz", id="another result"),
+    ],
+)
+def test_a_status_of_a_resubmission_is_that_of_the_task_it_was_answered_with(
+    guarantee: G, expected: object, read: str
+) -> None:
+    ran = [*FOLDED[:-1], "2.5 w effect A", "3 w attempt.ok A result=abc"]
+
+    assert verdict(guarantee, [*ran, read, *OTHER, final(done=["A", "K"])]) == expected
+
+
+def test_a_pause_is_over_when_its_end_is_asked_for() -> None:
+    paused = [
+        *SUBMITTED,
+        "1 person pause.ok -",
+        "3 w1 attempt.start A",
+        Event(event="resume.ok", actor="person", t_ns=3_100_000_000, asked_ns=2_900_000_000),
+    ]
+
+    assert verdict(G.PAUSE_HONOURED, [*paused, "4 w1 attempt.ok A", DONE]) == "held"
+
+
+@pytest.mark.parametrize(
     ("expected", "lines", "policy"),
     [
         pytest.param("held", [*RAN, DONE], {}, id="listed"),

@@ -27,8 +27,8 @@ def test_a_name_in_a_policy_that_no_judge_knows_is_named_with_the_nearest() -> N
     judgement = judge(Recorded(history_of(*RAN, DONE)), claims=None, policy=policy)
 
     assert judgement.warnings == (
-        "the policy has a name that no judge knows: 'atempts_max'; the nearest is 'attempts_max'",
-        "the policy's window has a name that no judge knows: 'brust'; the nearest is 'burst'",
+        "the policy has an unknown field: 'atempts_max'; the most similar one is 'attempts_max'",
+        "the policy's window has an unknown field: 'brust'; the most similar one is 'burst'",
     )
 
 
@@ -86,7 +86,7 @@ def test_a_process_that_tells_of_clients_or_the_lab_is_not_believed(
     assert believed.exit_code == 0
     assert forged.exit_code == EXIT_UNKNOWN
     assert (
-        "history.w1.77.jsonl was written by a process of the system, and tells of what it cannot know: crash, redrive"
+        "history.w1.77.jsonl was written by a process of the system, but holds events that it cannot know: crash, redrive"
         in forged.problems
     )
 
@@ -115,4 +115,4 @@ def test_a_judgement_over_a_violated_assumption_can_be_written_down(tmp_path: Pa
         RunFacts(scenario="s", system="s", environment="e", seed=1, repeat="", claims=[G.NO_LOST_TASK.value])
     )
 
-    assert judge_run(directory).problems == ("A: listed as done, and never ran",)
+    assert judge_run(directory).problems == ("A: listed as done, but never ran",)

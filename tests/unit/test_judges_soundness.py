@@ -64,10 +64,10 @@ def test_a_sound_record_raises_no_doubt() -> None:
 @pytest.mark.parametrize(
     ("lines", "doubt"),
     [
-        ([SUBMITTED, "9 lab final cancelled=a"], "a: listed as cancelled, and nobody cancelled it"),
-        ([SUBMITTED, "9 lab final expired=a"], "a: listed as expired, and had no deadline"),
-        ([SUBMITTED, "9 lab final done=a"], "a: listed as done, and never ran"),
-        ([SUBMITTED, EFFECT, DONE], "a: an effect, and no attempt recorded"),
+        ([SUBMITTED, "9 lab final cancelled=a"], "a: listed as cancelled, but no client cancelled it"),
+        ([SUBMITTED, "9 lab final expired=a"], "a: listed as expired, but had no deadline"),
+        ([SUBMITTED, "9 lab final done=a"], "a: listed as done, but never ran"),
+        ([SUBMITTED, EFFECT, DONE], "a: has an effect, but no recorded attempt"),
         (["0.5 worker attempt.start a attempt=1", SUBMITTED, EFFECT, ENDED, DONE], "a: ran before it was submitted"),
     ],
 )
@@ -88,17 +88,20 @@ def test_many_tasks_are_one_doubt() -> None:
 
     (doubt,) = violated_assumptions(history(*submitted, "9 lab final cancelled=t0,t1,t2,t3,t4"))
 
-    assert doubt == "t0, t1, t2 (and 2 more): listed as cancelled, and nobody cancelled it"
+    assert doubt == "t0, t1, t2 (and 2 more): listed as cancelled, but no client cancelled it"
 
 
 @pytest.mark.parametrize(
     ("struck", "doubt"),
     [
-        (strike(begun_ns=1), "fault process_killed on worker-1 has no time at which it bit and was healed"),
-        (strike(begun_ns=1, bit_ns=2), "fault process_killed on worker-1 has no time at which it bit and was healed"),
+        (strike(begun_ns=1), "fault process_killed on worker-1 lacks the time of its bite or of its heal in run.json"),
+        (
+            strike(begun_ns=1, bit_ns=2),
+            "fault process_killed on worker-1 lacks the time of its bite or of its heal in run.json",
+        ),
         (
             strike(begun_ns=1, bit_ns=3 * NS_PER_S, healed_ns=4 * NS_PER_S),
-            "fault process_killed on worker-1 bit when all work was done",
+            "fault process_killed on worker-1 bit after all work was done",
         ),
     ],
 )
@@ -128,7 +131,7 @@ def test_a_struck_worker_that_was_never_seen_at_work_is_doubted(fault: str) -> N
         facts(strikes=[struck]), seen, {"history.worker-10.7.jsonl": 9, "history.worker-1.8.jsonl": 0}
     )
 
-    assert doubts == [f"fault {fault} struck worker-1, of which nothing was ever seen"]
+    assert doubts == [f"fault {fault} struck worker-1, which recorded no event"]
 
 
 @pytest.mark.parametrize(
@@ -243,4 +246,4 @@ def test_files_that_are_not_what_the_run_left_are_doubted(tmp_path: Path) -> Non
 
     worker.write_bytes(whole)
     (tmp_path / "history.worker.copy.jsonl").write_bytes(whole)
-    assert "history.worker.copy.jsonl was not there when the run ended" in judge_run(directory).problems
+    assert "history.worker.copy.jsonl did not exist when the run ended" in judge_run(directory).problems

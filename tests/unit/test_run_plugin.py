@@ -51,7 +51,7 @@ def test_what_a_client_raises_may_have_happened() -> None:
     [
         (None, r"the plug-in of a client: invoke\(Submit\) returned None, not Outcome"),
         (True, r"returned True, not Outcome"),
-        (Outcome("okay"), r"Outcome\('okay'\); there are ok, fail, info"),  # type: ignore[arg-type]
+        (Outcome("okay"), r"Outcome\('okay'\); the kinds are ok, fail, info"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_no_outcome_is_named(answer: Any, said: str) -> None:

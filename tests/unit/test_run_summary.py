@@ -8,9 +8,10 @@ from typer.testing import CliRunner
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import judge
 from scenarios.judging.policy import NO_POLICY
+from scenarios.lookup import scenarios_testing
 from scenarios.record.run_facts import DeathRecord
 from tasklab.command_line import app
-from tasklab.presentation.runs import print_judged, rates_of
+from tasklab.presentation.runs import print_judged, print_several, rates_of, untested_of
 from tasklab.running.judged_run import JudgedRun, RunName
 from tests.histories import recorded
 
@@ -30,6 +31,21 @@ CLAIMS = (Guarantee.NO_LOST_TASK, Guarantee.EXACTLY_ONE_EFFECT, Guarantee.NO_STU
 def a_run(history: str, *unmet: str, seed: int = 1, deaths: tuple[DeathRecord, ...] = ()) -> JudgedRun:
     judgement = judge(recorded(history), claims=CLAIMS, policy=NO_POLICY, unmet=unmet)
     return JudgedRun(RunName("lease_expires", "acme", "local", seed, "r"), Path("run"), None, judgement, deaths=deaths)
+
+
+def test_a_promise_that_nothing_tested_is_named_with_a_scenario_that_would(capsys: pytest.CaptureFixture[str]) -> None:
+    judgement = judge(recorded(DONE), claims=[*CLAIMS, Guarantee.CANCEL_HONOURED], policy=NO_POLICY)
+    run = JudgedRun(RunName("ack_lost", "acme", "local", 1, "r"), Path("run"), None, judgement)
+
+    print_several([run, run], None)
+
+    assert "cancel_honoured × acme: nothing tested it; try `tasklab run tasks_cancelled`" in capsys.readouterr().out
+    assert untested_of([run]) == {"acme": ["cancel_honoured"]}
+
+
+@pytest.mark.parametrize("promise", Guarantee)
+def test_every_promise_is_at_stake_in_a_scenario(promise: Guarantee) -> None:
+    assert scenarios_testing(promise)
 
 
 @pytest.mark.parametrize("history", [DONE, LOST], ids=["all unknown", "one broken, the others unknown"])

@@ -1,4 +1,4 @@
-"""The judges: one promise a file, of the same name; each a pure function over a history (docs/guarantees.md)."""
+"""The checkers: one promise a file, of the same name; each a pure function over a history (docs/guarantees.md)."""
 
 from collections.abc import Callable, Mapping
 
@@ -85,4 +85,4 @@ CHECKERS: Mapping[Guarantee, Checker] = {
     Guarantee.NOT_DONE_AFTER_DEADLINE: not_done_after_deadline.check,
     Guarantee.EXECUTION_RATE_RESPECTED: execution_rate_respected.check,
 }
-"""The judge of every promise."""
+"""The checker of every promise."""

@@ -1,7 +1,7 @@
-"""After `cancel.ok` nothing of the task comes any more (rules 15 and 21). A redrive or a new `submit.invoke` ends the promise.
+"""After `cancel.ok` the task does nothing more (rules 15 and 21). A redrive or a new `submit.invoke` ends the promise.
 
-No `attempt.start`; no accepted effect and no `attempt.ok` later than `policy.grace_s` (0 where not stated); and the task is not listed
-as done, unless an attempt of it had ended ok by then. A system that only asks the attempt to stop answers `cancel.info`.
+No `attempt.start`; no accepted effect and no `attempt.ok` later than `policy.grace_s` (default 0); and the task is not listed as done,
+unless an attempt of it had ended ok by then. A system that only asks the attempt to stop answers `cancel.info`.
 """
 
 from scenarios.judging.policy import Policy
@@ -10,7 +10,7 @@ from scenarios.record.history import FOREVER_NS, NS_PER_S, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks that went on although their cancellation was promised."""
+    """Tasks that continued although their cancellation was promised."""
     grace_ns = ns_of(policy.grace_s or 0.0)
     violations: list[Violation] = []
     cancelled = 0
@@ -28,7 +28,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def _against(history: History, timeline: TaskTimeline, cancelled_ns: int, grace_ns: int) -> Violation | None:
-    """What came after this promise, and before something ended it."""
+    """The first violation after this promise and before its end."""
     ends_ns = [*timeline.redrives_ns, *(one.t_ns for one in timeline.submissions if one.event == "submit.invoke")]
     until_ns = min((instant for instant in ends_ns if instant > cancelled_ns), default=FOREVER_NS)
     late_ns = cancelled_ns + grace_ns
@@ -41,7 +41,7 @@ def _against(history: History, timeline: TaskTimeline, cancelled_ns: int, grace_
             after_s = (min(instants) - cancelled_ns) / NS_PER_S
             return Violation(timeline.task, Proof.EVENTS, f"{what} {after_s:.3g} s after its cancellation was promised")
     had_ended = any(instant <= late_ns for instant in oks) or (timeline.succeeded and not oks)
-    had_ended = had_ended or (bool(timeline.attempts) and not history.records_ends)  # nothing says when
+    had_ended = had_ended or (bool(timeline.attempts) and not history.records_ends)  # the time of its end is unknown
     if until_ns == FOREVER_NS and timeline.task in history.lists.done and not had_ended:
         return Violation(
             timeline.task, Proof.END, "listed as done, although its cancellation was promised before it ended"

@@ -1,7 +1,7 @@
 """At no instant more than n attempts of one value run: `policy.concurrency` = {by: scope | order_key | user | all, n} (rule 25).
 
-An attempt ends with its end, with the crash of its actor, and when its lease has run out; while its actor is seen paused it does not
-count. The witness is the value.
+An attempt counts until its end, the crash of its actor or the expiry of its lease, and does not count while its actor is paused. The
+witness is the value.
 """
 
 from collections import defaultdict
@@ -30,9 +30,9 @@ def check(history: History, policy: Policy) -> Findings:
     violations = []
     exercised = 0
     most_of_all = 0
-    for value, moves in changes.items():
+    for value, steps in changes.items():
         running = most = 0
-        for _, change in sorted(moves):  # at one instant what ends comes first
+        for _, change in sorted(steps):  # at one instant, ends come first
             running += change
             most = max(most, running)
         most_of_all = max(most_of_all, most)
@@ -45,7 +45,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def value_of(timeline: TaskTimeline, by: str) -> str | None:
-    """What a task counts for; None where none of its submissions names it."""
+    """The value by which a task is counted; None if no submission states it."""
     match by:
         case "scope":
             return timeline.stated("scope")
@@ -57,7 +57,7 @@ def value_of(timeline: TaskTimeline, by: str) -> str | None:
 
 
 def _runs(history: History, attempt: AttemptRecord, policy: Policy) -> Iterator[tuple[int, int]]:
-    """The times in which this attempt surely ran."""
+    """The time spans in which this attempt surely ran."""
     from_ns, until_ns = attempt.started_ns, _ended_ns(history, attempt, policy)
     stops = sorted(
         (span.bit_ns, span.healed_ns)

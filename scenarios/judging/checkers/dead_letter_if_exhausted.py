@@ -1,11 +1,11 @@
-"""Dead if and only if the attempts are used up or the error is one that no retry heals (rules 8 and 20). Four ways to break it.
+"""Dead if and only if the attempts are used up or the error is permanent (rules 8 and 20). Four kinds of violation.
 
-Early: buried with attempts left and no permanent failure, whether a dead letter says so or the final list alone; or without any
-attempt, for another reason than `permanent` or `poison`. Missing: the last of `attempts_max` failed attempts, or a permanent error,
-without `dead`, or a final listing as failed, after it. Both at once: dead and done. Not one letter for each move to DEAD, where the
-system tells its dead letters, or states `dead_letters`. A redrive gives a new budget. What an attempt comes to decides nothing for a
-task that ended otherwise, where another had already replaced it, or its worker may never have been able to report it: its lease had
-run out, or it died, stood still or was cut off before the next attempt.
+Early: dead, by a dead letter or by the final list only, with attempts left and no permanent failure; or without any attempt, for
+another reason than `permanent` or `poison`. Missing: after the last of `attempts_max` failed attempts, or after a permanent error,
+there is no `dead` and no final listing as failed. Both: dead and done. Letters: if the system records dead letters or states
+`dead_letters`, not exactly one for each transition to DEAD. A redrive gives a new budget. An attempt of a task that ended otherwise
+decides nothing if another attempt had already replaced it, or if its worker may have been unable to report it: its lease had expired,
+or the worker crashed, was paused or was cut off before the next attempt.
 """
 
 from scenarios.judging.causes import decides_nothing, is_done
@@ -18,16 +18,18 @@ _NEEDS_NO_ATTEMPT = frozenset({"permanent", "poison"})
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks given up too early, not at all, twice, or although they had succeeded."""
+    """Tasks that became dead too early, not at all, twice, or although they had succeeded."""
     lists = history.lists
-    tells_letters = bool(policy.dead_letters) or any(timeline.deads for timeline in history.tasks.values())
+    has_letters = bool(policy.dead_letters) or any(timeline.deads for timeline in history.tasks.values())
     violations: list[Violation] = []
     exercised = 0
     undecided = ""
     for timeline in history.tasks.values():
         failures = [attempt for attempt in timeline.attempts if attempt.outcome == "fail"]
         is_dead = (
-            bool(timeline.deads) or timeline.task in lists.dead or (tells_letters and _moves_to(timeline, "DEAD") > 0)
+            bool(timeline.deads)
+            or timeline.task in lists.dead
+            or (has_letters and _transitions_to(timeline, "DEAD") > 0)
         )
         if not failures and not is_dead and not timeline.failures_without_start:
             continue
@@ -38,27 +40,27 @@ def check(history: History, policy: Policy) -> Findings:
             *_early(timeline, policy),
             *_early_by_the_list(history, timeline, policy),
         ]
-        found = found or (_letters(timeline) if tells_letters else [])
+        found = found or (_letters(timeline) if has_letters else [])
         violations.extend(found or _missing(history, timeline, failures, policy))
         if policy.attempts_max is None and any(dead.reason == "exhausted" for dead in timeline.deads):
-            undecided = "a task is dead as exhausted, and the policy states no attempts_max"
+            undecided = "a task is dead as exhausted, but the policy states no attempts_max"
     for task in sorted(lists.done & lists.dead - history.tasks.keys()):
         violations.append(Violation(task, Proof.END, "listed both as dead and as done"))
     figures = {"dead": sum(len(timeline.deads) for timeline in history.tasks.values()), "wrong": len(violations)}
     return Findings(tuple(violations), exercised=exercised, undecided=undecided, figures=figures)
 
 
-def _moves_to(timeline: TaskTimeline, state: str) -> int:
+def _transitions_to(timeline: TaskTimeline, state: str) -> int:
     return sum(row.to == state for row in timeline.states)
 
 
 def _letters(timeline: TaskTimeline) -> list[Violation]:
-    """One dead letter for each move to DEAD, where the audit trail shows the moves; a move to FAILED may have one."""
-    dead, failed, letters = _moves_to(timeline, "DEAD"), _moves_to(timeline, "FAILED"), len(timeline.deads)
+    """One dead letter for each transition to DEAD in the audit trail; a transition to FAILED may have one."""
+    dead, failed, letters = _transitions_to(timeline, "DEAD"), _transitions_to(timeline, "FAILED"), len(timeline.deads)
     most = dead + failed or 1 + len(timeline.redrives_ns)
     if not timeline.states or dead <= letters <= most:
         return []
-    what = f"{letters} dead letters for {dead} moves to DEAD"
+    what = f"{letters} dead letters for {dead} transitions to DEAD"
     return [Violation(timeline.task, Proof.RECORD if letters > most else Proof.END, what)]
 
 
@@ -72,7 +74,7 @@ def _both(history: History, timeline: TaskTimeline, policy: Policy) -> list[Viol
         rounds_ok = {last_round}
     rounds_dead = {round_of(timeline, dead.t_ns) for dead in timeline.deads}
     if rounds_ok & rounds_dead:
-        return [Violation(timeline.task, Proof.EVENTS, "dead, and yet an attempt of it succeeded")]
+        return [Violation(timeline.task, Proof.EVENTS, "dead, although an attempt of it succeeded")]
     listed_dead = timeline.task in lists.dead
     done_now = (
         last_round in rounds_ok
@@ -85,7 +87,7 @@ def _both(history: History, timeline: TaskTimeline, policy: Policy) -> list[Viol
 
 
 def _early(timeline: TaskTimeline, policy: Policy) -> list[Violation]:
-    """A dead letter that came with attempts left."""
+    """A dead letter while attempts were left."""
     for dead in timeline.deads:
         attempts = attempts_seen(timeline, round_of(timeline, dead.t_ns))
         if attempts == 0:
@@ -100,7 +102,7 @@ def _early(timeline: TaskTimeline, policy: Policy) -> list[Violation]:
 
 
 def _early_by_the_list(history: History, timeline: TaskTimeline, policy: Policy) -> list[Violation]:
-    """Listed as dead, and neither a dead letter, nor a permanent failure, nor used-up attempts show why."""
+    """Listed as dead without a dead letter, a permanent failure or used-up attempts."""
     last_round = len(timeline.redrives_ns)
     if timeline.task not in history.lists.dead or not timeline.is_submitted:
         return []
@@ -115,7 +117,7 @@ def _early_by_the_list(history: History, timeline: TaskTimeline, policy: Policy)
     if attempts >= needed:
         return []
     what = "without any attempt" if attempts == 0 else f"after {attempts} of {needed} attempts"
-    return [Violation(timeline.task, Proof.END, f"listed as dead {what}, and no dead letter says why")]
+    return [Violation(timeline.task, Proof.END, f"listed as dead {what}, without a dead letter")]
 
 
 def _missing(
@@ -133,18 +135,18 @@ def _missing(
     for failure in failures:
         assert failure.ended_ns is not None
         if failure.ended_ns > succeeded_ns.get(failure.round, failure.ended_ns):
-            continue  # it had succeeded before: what a repeat of it reports needs no dead letter
+            continue  # it had succeeded before: a failure of a repeat needs no dead letter
         if done and decides_nothing(history, timeline, failure, policy):
             continue
         count = by_round[failure.round] = by_round.get(failure.round, 0) + 1
         is_last = failure.error == "permanent" or (policy.attempts_max is not None and count == policy.attempts_max)
-        if is_last and not _given_up(timeline, failure):
+        if is_last and not _has_ended_dead(timeline, failure):
             why = "a permanent error" if failure.error == "permanent" else f"{count} failed attempts"
             return [Violation(timeline.task, Proof.END, f"{why} and no dead letter")]
     return []
 
 
-def _given_up(timeline: TaskTimeline, failure: AttemptRecord) -> bool:
+def _has_ended_dead(timeline: TaskTimeline, failure: AttemptRecord) -> bool:
     if any(round_of(timeline, dead.t_ns) == failure.round for dead in timeline.deads):
         return True
     return any(row.to == "FAILED" and round_of(timeline, row.t_ns) == failure.round for row in timeline.states)

@@ -1,6 +1,6 @@
-"""The first start no later than `due_s` + `tolerance_s` (rules 16 and 18). Never is later than any bound.
+"""The first start is at most `tolerance_s` after `due_s` (rules 16 and 18). A task that never starts is late, too.
 
-A fault, or a pause of the task, in between excuses it until that was over and `budget_s` passed. What was cancelled, expired or dead
+A fault or a pause of the task in between extends the bound to `budget_s` after its end. A task that was cancelled, expired or dead
 before the bound is not late.
 """
 
@@ -12,7 +12,7 @@ from scenarios.record.history import NS_PER_S, History, ns_of
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Scheduled tasks that started much after their time, or never."""
+    """Scheduled tasks that started too late, or never."""
     tolerance_ns = ns_of(policy.tolerance_s or 0.0)
     allowed: AllowedDelays | None = None
     violations: list[Violation] = []

@@ -1,4 +1,4 @@
-"""Two accepted effects of one step of one task are one too many (rule 5, its weaker half)."""
+"""Violated by two accepted effects of one step of one task (rule 5, its weaker half)."""
 
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
@@ -6,7 +6,7 @@ from scenarios.record.history import History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks that had an effect twice."""
+    """Tasks with an effect twice."""
     with_effects = [timeline for timeline in history.tasks.values() if timeline.effects]
     violations = tuple(violation for timeline in with_effects for violation in doubled(timeline))
     return Findings(
@@ -17,7 +17,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def doubled(timeline: TaskTimeline) -> list[Violation]:
-    """The violation of a task with two accepted effects of one step, if it is one."""
+    """The violation, if the task has two accepted effects of one step."""
     effects = timeline.effects
     if len(effects) < 2:
         return []

@@ -1,7 +1,7 @@
-"""A done task without an accepted effect, or any task with two accepted effects of one step, breaks it (rule 5).
+"""Violated by a done task without an accepted effect, or any task with two accepted effects of one step (rule 5).
 
-Done: listed as done, or an attempt of it ended ok (where a history records no end of any attempt: it has an accepted effect).
-Lost and dead tasks need no effect; nor does a task that was buried before a zombie reported its success (rule 20).
+Done: listed as done, or an attempt of it ended ok (in a history without ends of attempts: it has an accepted effect).
+Lost and dead tasks need no effect; nor does a task that was dead before a zombie reported its success (rule 20).
 """
 
 from scenarios.judging.causes import is_done, succeeded
@@ -12,7 +12,7 @@ from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks that had no effect, or one too many."""
+    """Tasks with no effect, or with one too many."""
     violations: list[Violation] = []
     exercised = 0
     for timeline in history.tasks.values():
@@ -21,7 +21,7 @@ def check(history: History, policy: Policy) -> Findings:
             violations.extend(doubled(timeline))
         elif is_done(history, timeline, policy):
             exercised += 1
-            # An effect comes before the end of its attempt; only of a task that is merely listed it may still be under way.
+            # An effect comes before the end of its attempt. If the task is only listed as done, the effect may still be under way.
             proof = Proof.RECORD if succeeded(history, timeline, policy) else Proof.END
             violations.append(Violation(timeline.task, proof, "done without an accepted effect"))
     for task in sorted(history.lists.done.difference(history.tasks)):

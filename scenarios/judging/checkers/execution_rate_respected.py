@@ -1,6 +1,6 @@
 """Never more than n starts of attempts per `policy.execution_window`, retries included (rule 25).
 
-A window as for rate limits, with an optional `by`: scope, order_key or user; without it all starts are counted together. The witness is
+The window is as for rate limits, with an optional `by`: scope, order_key or user; without it all starts count together. The witness is
 the value, or `all`.
 """
 

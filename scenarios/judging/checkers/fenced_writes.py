@@ -1,6 +1,6 @@
-"""A `write` or `effect` accepted with a fence lower than one accepted before, for that resource or task, breaks it (rule 11).
+"""Violated by an accepted `write` or `effect` with a fence older than one accepted before, for that resource or task (rule 11).
 
-Exercised where two fences were accepted, or an older one was refused.
+Exercised if two fences were accepted, or an older one was refused.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from scenarios.record.history import Event, History
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Resources and tasks that a stale holder wrote to."""
+    """Resources and tasks with an accepted write of a stale holder."""
     violations = []
     exercised = 0
     fenced = 0
@@ -32,7 +32,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def _subjects(history: History) -> Iterator[tuple[str, list[Event], list[Event]]]:
-    """Every resource and task that was written to, with what was accepted and what refused."""
+    """Every resource and task that was written to, with the accepted and the refused writes."""
     for resource, writes in history.writes.items():
         yield resource, writes, history.refused_writes.get(resource, [])
     for task, timeline in history.tasks.items():
@@ -49,8 +49,8 @@ def _is_older(refused: Event, accepted: list[Event]) -> bool:
 
 
 def _first_stale(fenced: list[Event]) -> str:
-    """The first acceptance of an older fence; two at the same instant by different actors have no order that could prove it."""
-    newest = fenced[0]  # of those surely before the instant in hand
+    """The first acceptance of an older fence. Two by different actors at the same instant have no known order."""
+    newest = fenced[0]  # of those surely before the present instant
     same_instant: list[Event] = []
     for event in fenced:
         if same_instant and same_instant[0].t_ns != event.t_ns:

@@ -1,8 +1,8 @@
 """All ok answers of one (user, key) carry the same id, and only one of the tasks under that key has effects (rules 14, 24 and 25).
 
-A key is kept for `policy.key_window_s` (for ever, where not stated) from the acknowledgement that opened its group; a later
-`submit.invoke` opens a new one. So does, where `policy.coalesce`, a submission that began after the group's task had started and was
-answered with a new id.
+A key is kept for `policy.key_window_s` (default: always) from the acknowledgement that opened its group; a later `submit.invoke`
+opens a new group. With `policy.coalesce`, so does a submission that began after the group's task had started and was answered with a
+new id.
 """
 
 from scenarios.judging.keys import groups_of
@@ -12,7 +12,7 @@ from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks of one key that were answered, or carried out, as if they were several."""
+    """Tasks of one key that were answered, or had effects, as separate tasks."""
     violations: list[Violation] = []
     exercised = 0
     for named in history.key_events:
@@ -22,10 +22,10 @@ def check(history: History, policy: Policy) -> Findings:
             if len({identity for ids in group.ids.values() for identity in ids}) > 1:
                 what = f"key {named[1]!r} was answered with different ids"
                 violations.extend(Violation(task, Proof.EVENTS, what) for task in answered)
-            carried_out = [task for task in group.ids if history.tasks[task].effects]
-            if len(carried_out) > 1:
+            with_effects = [task for task in group.ids if history.tasks[task].effects]
+            if len(with_effects) > 1:
                 what = f"key {named[1]!r} had effects as several tasks"
-                violations.extend(Violation(task, Proof.EVENTS, what) for task in carried_out)
+                violations.extend(Violation(task, Proof.EVENTS, what) for task in with_effects)
     return Findings(
         tuple(violations), exercised=exercised, figures={"keys": len(history.keyed), "resubmitted": exercised}
     )

@@ -1,6 +1,6 @@
-"""State rows alone: each `from` is the last `to`, the move is one of the life cycle's, nothing leaves a final state (rule 7).
+"""By state rows only: each `from` is the last `to`, the transition is in the life cycle, and none leaves a final state (rule 7).
 
-But DEAD → ACCEPTED, after a `redrive` that came since the task died.
+Exception: DEAD → ACCEPTED after a `redrive` that is later than the death.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.events import FINAL_STATES
 from scenarios.record.history import Event, History, TaskTimeline
 
-MOVES: Mapping[str | None, frozenset[str]] = {
+TRANSITIONS: Mapping[str | None, frozenset[str]] = {
     None: frozenset({"ACCEPTED"}),
     "ACCEPTED": frozenset({"RUNNING", "CANCELLED", "EXPIRED", "DEAD"}),
     "RUNNING": frozenset({"WAITING_TOOL", "RETRYING"}) | FINAL_STATES,
@@ -18,14 +18,14 @@ MOVES: Mapping[str | None, frozenset[str]] = {
     "RETRYING": frozenset({"RUNNING", "CANCELLED", "EXPIRED", "DEAD"}),
     "DEAD": frozenset({"ACCEPTED"}),
 }
-"""What may follow what; None stands before the task exists."""
+"""The states that may follow each state; None: the task does not exist yet."""
 
-STATES = tuple(dict.fromkeys(to for states in MOVES.values() for to in sorted(states)))
-"""Every name that a state has."""
+STATES = tuple(dict.fromkeys(to for states in TRANSITIONS.values() for to in sorted(states)))
+"""The names of all states."""
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks whose rows moved as no task may."""
+    """Tasks with an illegal transition."""
     audited = [timeline for timeline in history.tasks.values() if timeline.states]
     violations = tuple(violation for timeline in audited for violation in _illegal(timeline))
     return Findings(
@@ -49,11 +49,11 @@ def _illegal(timeline: TaskTimeline) -> list[Violation]:
 
 def _why_not(timeline: TaskTimeline, last: str | None, last_ns: int | None, row: Event) -> str:
     if row.to not in STATES:
-        return f"{row.to!r} is no state of the life cycle; there are {', '.join(STATES)}"
+        return f"{row.to!r} is not a state of the life cycle; the states are {', '.join(STATES)}"
     if row.from_ != last:
-        return f"{row.from_} → {row.to} although the task was {last or 'not there'}"
-    if row.to not in MOVES.get(last, ()):
-        return f"{last or 'nothing'} → {row.to} is no move of the life cycle"
+        return f"{row.from_} → {row.to} although the task was {last or 'not created'}"
+    if row.to not in TRANSITIONS.get(last, ()):
+        return f"{last or 'nothing'} → {row.to} is not a transition of the life cycle"
     if last == "DEAD":
         assert last_ns is not None
         if not timeline.redriven_between(last_ns, row.t_ns):

@@ -1,7 +1,7 @@
-"""Lost is a task that was acknowledged, is not done, and is in no list of the final account (rule 3).
+"""A task is lost if it was acknowledged, is not done, and is in no list of the final account (rule 3).
 
-A task that a dead letter, a cancellation or its audit trail shows to have ended is accounted for where the system cannot list
-such tasks. The answer to a resubmission (same user, key and id) is the first task's, not a task of its own.
+If the system cannot list such tasks, a dead letter, a cancellation or the audit trail is enough to show that a task ended. A
+resubmission (same user, key and id) is the first task, not another one.
 """
 
 from scenarios.judging.policy import Policy

@@ -9,7 +9,7 @@ from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks that ran without having been handed in."""
+    """Tasks that ran without a possible submission."""
     violations = []
     ran = 0
     for timeline in history.tasks.values():

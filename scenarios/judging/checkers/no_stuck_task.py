@@ -1,6 +1,6 @@
-"""Stuck is a task that the final account lists as pending, acknowledged or not, and that does not wait rightly (rules 3 and 19).
+"""A task is stuck if the final account lists it as pending, acknowledged or not, and it does not wait rightly (rules 3 and 19).
 
-Where the system cannot list what is pending and an acknowledged task is unaccounted for, lost and stuck cannot be told apart.
+If the system cannot list pending tasks and an acknowledged task is missing, lost and stuck cannot be distinguished.
 """
 
 from scenarios.judging.policy import Policy
@@ -10,13 +10,13 @@ from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks that nothing will carry out any more."""
+    """Tasks that are still pending after the drain."""
     reconciliation = reconcile(history, policy)
     acknowledged = sum(timeline.acknowledged > 0 for timeline in history.tasks.values())
     undecided = reconciliation.contradiction
     if history.final is not None and history.final.pending is None and reconciliation.lost:
         undecided = (
-            f"the system cannot list what is pending, and {len(reconciliation.lost)} task(s) are unaccounted for"
+            f"the system cannot list pending tasks, and {len(reconciliation.lost)} task(s) are missing from the account"
         )
     return Findings(
         tuple(Violation(task, Proof.END, "still pending after the drain") for task in reconciliation.stuck),

@@ -1,6 +1,6 @@
-"""No planted secret appears in rows, logs, metrics or reports: no `secret.found` (docs/adr/0004). Exercised where one was sought.
+"""No canary appears in rows, logs, metrics or reports: no `secret.found` (docs/adr/0004). Exercised if canaries were searched for.
 
-What the lab itself writes down is no leak: it quotes the messages that it struck.
+The lab's own files do not count, because they quote struck messages.
 """
 
 import re
@@ -13,11 +13,11 @@ _WRITTEN_BY_THE_LAB = re.compile(r"(?:^|/)(?:history\.lab\.jsonl(?:\.gz)?|run\.j
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Places where a secret came to light; the witness is the task it belonged to, or else the place."""
+    """Places where a canary was found; the witness is its task, else the place."""
     places = [event for event in history.secrets if not _is_of_the_lab(event)]
     sought = sum(event.event == "secret.sought" for event in places)
     violations = tuple(
-        Violation(event.task or event.target or "", Proof.EVENTS, f"a planted secret was found in {event.target}")
+        Violation(event.task or event.target or "", Proof.EVENTS, f"a canary was found in {event.target}")
         for event in places
         if event.event == "secret.found"
     )

@@ -1,9 +1,9 @@
 """Tasks of one `order_key` keep the order of their submission (rule 22, docs/adr/0004).
 
-One task is before another if it was acknowledged before the other's submission began. `policy.order` = `starts` (where not stated): a
-witness started before a task that was before it. `serial`: a witness started while a task that was before it had not ended for good: by
-its first `attempt.ok`, `dead`, final row, or `cancel.ok` with no attempt running; where it is listed final without such an event, by
-the end of its last attempt.
+One task is before another if it was acknowledged before the other's submission began. `policy.order` = `starts` (default): a witness
+started before a task that is before it. `serial`: a witness started while a task that is before it had not finally ended. A task
+finally ends with its first `attempt.ok`, `dead`, final row, or `cancel.ok` without a running attempt; if it is listed as ended
+without such an event, with the end of its last attempt.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ from scenarios.record.history import FOREVER_NS, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks that went ahead of one of their own key."""
+    """Tasks that overtook a task of their own key."""
     by_key = tasks_by_order_key(history)
     started = {key: [one for one in timelines if one.attempts] for key, timelines in by_key.items()}
     violations = []
@@ -38,7 +38,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def tasks_by_order_key(history: History) -> dict[str, list[TaskTimeline]]:
-    """The tasks of each key, but not those that are resubmissions of another."""
+    """The tasks of each key, except resubmissions of another task."""
     by_key: dict[str, list[TaskTimeline]] = defaultdict(list)
     for timeline in history.tasks.values():
         key = timeline.stated("order_key")
@@ -53,7 +53,7 @@ def _starts_ns(timelines: Iterable[TaskTimeline]) -> dict[str, int]:
 
 
 def _never_ns(history: History, timelines: Iterable[TaskTimeline], policy: Policy) -> dict[str, int]:
-    """FOREVER_NS for each task of a key that never started, is still pending at the end and does not wait rightly."""
+    """FOREVER_NS for each task that never started, is still pending at the end and does not wait rightly."""
     return {
         timeline.task: FOREVER_NS
         for timeline in timelines
@@ -64,7 +64,7 @@ def _never_ns(history: History, timelines: Iterable[TaskTimeline], policy: Polic
 
 
 def serial_ends_ns(history: History, timelines: Iterable[TaskTimeline]) -> dict[str, int]:
-    """When each task of a key ended for good; FOREVER_NS where it never did. Tasks whose end is unknown are left out."""
+    """When each task finally ended; FOREVER_NS if it did not. Tasks whose end is unknown are left out."""
     return {timeline.task: end_ns for timeline in timelines if (end_ns := _ended_ns(history, timeline)) is not None}
 
 
@@ -84,7 +84,7 @@ def _ended_ns(history: History, timeline: TaskTimeline) -> int | None:
 
 
 def _free_ns(timeline: TaskTimeline, from_ns: int) -> int:
-    """The first instant from this one on at which no attempt of the task runs."""
+    """The first instant at or after `from_ns` at which no attempt of the task runs."""
     free_ns = from_ns
     for attempt in timeline.attempts:
         if attempt.started_ns <= free_ns:
@@ -93,7 +93,7 @@ def _free_ns(timeline: TaskTimeline, from_ns: int) -> int:
 
 
 def _ahead(timelines: Sequence[TaskTimeline], until_ns: dict[str, int], proof: Proof, what: str) -> list[Violation]:
-    """Tasks that started before the instant until which one of their key, submitted earlier, goes first."""
+    """Tasks that started before `until_ns` of an earlier submitted task."""
     first = sorted((one.acknowledged_ns, until_ns[one.task]) for one in timelines if one.task in until_ns)
     position = 0
     latest_ns = -FOREVER_NS

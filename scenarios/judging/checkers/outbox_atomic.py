@@ -1,7 +1,7 @@
-"""Task row and message: both or, in the end, neither (docs/adr/0004). Judged where the history has `state` rows.
+"""Task row and message: both exist or, in the end, neither (docs/adr/0004). Judged if the history has `state` rows.
 
-A row without a message: after the drain a task is still pending whose only row says ACCEPTED, and which was never started; not one
-that waits rightly (rule 19). A message without a row: a task started, and no row ever created it.
+A row without a message: after the drain a task is still pending that never started and whose only row is ACCEPTED, unless it waits
+rightly (rule 19). A message without a row: a task started, but no row ever created it.
 """
 
 from scenarios.judging.policy import Policy
@@ -22,10 +22,10 @@ def check(history: History, policy: Policy) -> Findings:
             exercised += 1
             if timeline.task in stuck and not timeline.ran and [row.to for row in timeline.states] == ["ACCEPTED"]:
                 violations.append(
-                    Violation(timeline.task, Proof.END, "its row is there, and no message of it ever arrived")
+                    Violation(timeline.task, Proof.END, "its row exists, but no message of it ever arrived")
                 )
         elif timeline.attempts:
-            violations.append(Violation(timeline.task, Proof.RECORD, "started, and no row of it was ever written"))
+            violations.append(Violation(timeline.task, Proof.RECORD, "started, but no row of it was ever written"))
     return Findings(
         tuple(violations), exercised=exercised, figures={"rows": exercised, "one_without_the_other": len(violations)}
     )

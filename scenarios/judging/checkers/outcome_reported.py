@@ -1,8 +1,8 @@
 """A task that ended is in the system's own list, and is read as ended, within the budget (rule 25). The witness is the task.
 
-A task with an attempt that ended ok, and that is not cancelled, expired or dead, is listed as done; a list that is null is no word. And
-its last status that was read later than `policy.budget_s` (30 s where not stated) after its last attempt's end, and earlier than
-`policy.result_ttl_s` after it where stated, shows a final state. Faults excuse reads as in rule 16.
+A task with an attempt that ended ok, and that is not cancelled, expired or dead, is listed as done, unless the list is null. Its last
+status read later than `policy.budget_s` (default 30 s) after the end of its last attempt, and earlier than `policy.result_ttl_s` (if
+stated) after it, shows a final state. Faults excuse reads as in rule 16.
 """
 
 from scenarios.judging.causes import succeeded
@@ -14,7 +14,7 @@ from scenarios.record.history import FOREVER_NS, Event, History, TaskTimeline, e
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks that ended, and that the system does not report as ended."""
+    """Tasks that ended and are not reported as ended."""
     allowed = AllowedDelays(history, policy)
     violations = []
     exercised = 0
@@ -30,7 +30,7 @@ def check(history: History, policy: Policy) -> Findings:
         if not _ended_well(history, timeline, policy):
             continue
         if is_missing:
-            what = "an attempt of it ended ok, and the final account does not list it as done"
+            what = "an attempt of it ended ok, but the final account does not list it as done"
             violations.append(Violation(timeline.task, Proof.END, what))
         elif read is not None:
             after_s = (read.t_ns - _ended_ns(timeline)) / 1e9
@@ -46,7 +46,7 @@ def _is_listed_otherwise(history: History, timeline: TaskTimeline) -> bool:
 
 
 def _ended_well(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
-    """An attempt of its last round ended ok, and it was not cancelled, expired or buried."""
+    """Whether an attempt since the last redrive ended ok, and the task was not cancelled, expired or dead."""
     if not succeeded(history, timeline, policy) or closed_ns(history, timeline) != FOREVER_NS:
         return False
     ended_ns = timeline.succeeded_ns
@@ -59,7 +59,7 @@ def _ended_ns(timeline: TaskTimeline) -> int:
 
 
 def _last_read(allowed: AllowedDelays, timeline: TaskTimeline, policy: Policy) -> Event | None:
-    """The last status that was asked for late enough, and answered while results are kept."""
+    """The last status that was requested after the bound, and answered while results are kept."""
     if not timeline.statuses:
         return None
     ended_ns = _ended_ns(timeline)

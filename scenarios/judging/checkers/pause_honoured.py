@@ -1,7 +1,7 @@
-"""No `attempt.start` between `pause.ok` + `policy.grace_s` and `resume.ok` (rule 15).
+"""No `attempt.start` between `pause.ok` + `policy.grace_s` and `resume.ok` (rule 15), or the asking for it where that is known.
 
-A pause with a scope stops the tasks that were submitted with that scope; one without, or of scope "all" or "global", stops every
-task, and so does any pause where no submission names a scope.
+A pause with a scope stops the tasks that were submitted with that scope. A pause without a scope, or with scope "all" or "global", stops
+every task; so does any pause if no submission names a scope.
 """
 
 from scenarios.judging.lateness import pauses_of
@@ -11,7 +11,7 @@ from scenarios.record.history import History, ns_of
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks that started in a pause."""
+    """Tasks that started during a pause."""
     if not history.pauses:
         return Findings(figures={"pauses": 0})
     pauses = pauses_of(history)
@@ -20,10 +20,10 @@ def check(history: History, policy: Policy) -> Findings:
     for timeline in history.tasks.values():
         for attempt in timeline.attempts:
             if any(
-                pause.from_ns + grace_ns < attempt.started_ns < pause.until_ns and pause.stops(timeline)
+                pause.from_ns + grace_ns < attempt.started_ns < pause.surely_until_ns and pause.stops(timeline)
                 for pause in pauses
             ):
-                violations.append(Violation(timeline.task, Proof.EVENTS, f"{attempt.actor} started it in a pause"))
+                violations.append(Violation(timeline.task, Proof.EVENTS, f"{attempt.actor} started it during a pause"))
     return Findings(
         tuple(violations), exercised=len(pauses), figures={"pauses": len(pauses), "started_paused": len(violations)}
     )

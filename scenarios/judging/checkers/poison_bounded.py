@@ -1,7 +1,8 @@
-"""A task never has more than `attempts_max` attempts in all, redrives apart: each redrive begins a new count (rules 10, 20 and 27).
+"""A task never has more than `attempts_max` attempts; each redrive begins a new count (rules 10, 20 and 27).
 
-Counted are the starts, or the rows RUNNING (those out of WAITING_TOOL apart), whichever are more. A start that a lost acknowledgement,
-or a fault on broker, network or database explains is none: the same message came again. One that a crash explains counts.
+The count is the number of starts, or of RUNNING rows (except those from WAITING_TOOL) if that is greater. A start explained by a lost
+acknowledgement, or by a fault on broker, network or database, does not count: the same message was delivered again. A start explained
+by a crash counts.
 """
 
 from collections import Counter
@@ -13,7 +14,7 @@ from scenarios.record.history import History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks that were tried without end."""
+    """Tasks that were tried too often."""
     repeats = repeats_of(history, policy)
     violations = []
     most = 0
@@ -28,7 +29,7 @@ def check(history: History, policy: Policy) -> Findings:
             violations.append(Violation(timeline.task, Proof.EVENTS, what))
     undecided = ""
     if policy.attempts_max is None and most > 1:
-        undecided = f"a task was tried {most} times, and the policy states no attempts_max"
+        undecided = f"a task was tried {most} times, but the policy states no attempts_max"
     return Findings(
         tuple(violations),
         exercised=exercised,
@@ -38,7 +39,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def attempts_most(timeline: TaskTimeline, redelivered: Counter[int]) -> int:
-    """The most attempts of any round."""
+    """Maximum number of attempts in one round (the time between redrives)."""
     if not timeline.redrives_ns:
         starts, claims = len(timeline.attempts), [row.to for row in timeline.states].count("RUNNING")
         if claims > starts:
@@ -49,7 +50,7 @@ def attempts_most(timeline: TaskTimeline, redelivered: Counter[int]) -> int:
 
 
 def attempts_seen(timeline: TaskTimeline, number: int) -> int:
-    """Attempts of one round, by whatever shows most: starts of the handler, or rows RUNNING (a worker may die between)."""
+    """Attempts of one round: starts of the handler or RUNNING rows, whichever are more (a worker may crash between the two)."""
     starts = sum(attempt.round == number for attempt in timeline.attempts)
     claims = sum(
         row.to == "RUNNING" and row.from_ != "WAITING_TOOL" and round_of(timeline, row.t_ns) == number
@@ -59,5 +60,5 @@ def attempts_seen(timeline: TaskTimeline, number: int) -> int:
 
 
 def round_of(timeline: TaskTimeline, instant: int) -> int:
-    """How many redrives came before this instant."""
+    """The number of redrives before this instant."""
     return sum(redriven < instant for redriven in timeline.redrives_ns)

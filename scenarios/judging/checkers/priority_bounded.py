@@ -1,8 +1,8 @@
-"""No class starves: a waiting task is overtaken by at most `policy.overtakes_max` tasks submitted after it (rule 18, docs/adr/0004).
+"""No priority starves: at most `policy.overtakes_max` later submitted tasks overtake a waiting task (rule 18, docs/adr/0004).
 
-Judged where submissions name a `priority`. A task overtakes another if its submission began after the other's acknowledgement and it
-started before the other did, or while the other never started. Overtakes while the other's scope was paused, or its key was blocked
-under `serial`, do not count. Scheduled tasks wait for their time and are no victims; nor is what was cancelled, expired or dead by then.
+Judged if submissions name a `priority`. A task overtakes another if its submission began after the other's acknowledgement and it
+started before the other, or the other never started. Overtaking does not count while the other's scope was paused, or while its key
+was blocked under `serial`. Scheduled tasks, which wait for their time, cannot be overtaken; nor can cancelled, expired or dead ones.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -38,7 +38,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def _overtakes(history: History, submitted: list[TaskTimeline], policy: Policy) -> list[tuple[TaskTimeline, int]]:
-    """For each acknowledged task that was not scheduled, how many submitted after it started before it."""
+    """For each acknowledged task that was not scheduled, the number of later submitted tasks that started before it."""
     allowed = AllowedDelays(history, policy)
     blocked_ns = _blocked_until_ns(history) if policy.order == "serial" else {}
     overtakers = sorted(
@@ -65,7 +65,7 @@ def _overtakes(history: History, submitted: list[TaskTimeline], policy: Policy) 
 
 
 def _waited_until_ns(history: History, timeline: TaskTimeline) -> int | None:
-    """When the task stopped waiting: it started, or was closed, or the record ends. None: nothing says when, or it never waited."""
+    """When the task stopped waiting: start, other end, or end of the record. None: this is unknown, or it never waited."""
     if timeline.attempts:
         return timeline.attempts[0].started_ns
     until_ns = closed_ns(history, timeline)
@@ -79,7 +79,7 @@ def _waited_until_ns(history: History, timeline: TaskTimeline) -> int | None:
 def _while_paused(
     allowed: AllowedDelays, timeline: TaskTimeline, starts_after: list[int], from_ns: int, until_ns: int
 ) -> int:
-    """How many of these starts fell into a pause of this task."""
+    """The number of these starts that lie in a pause of this task."""
     own = [pause for pause in allowed.pauses if pause.stops(timeline)]
     if not own:
         return 0
@@ -96,7 +96,7 @@ def _while_paused(
 
 
 def _blocked_until_ns(history: History) -> dict[str, int]:
-    """Until when each task with an order key had to let earlier ones of its key end, under `serial`."""
+    """Until when each task with an order key had to wait for the ends of earlier tasks of its key, under `serial`."""
     blocked: dict[str, int] = {}
     for timelines in tasks_by_order_key(history).values():
         ends_ns = serial_ends_ns(history, timelines)

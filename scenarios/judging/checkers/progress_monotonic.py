@@ -22,7 +22,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def _goes_back(timeline: TaskTimeline) -> str:
-    """Two reports at the same instant by different actors have no order that could prove it."""
+    """The first decrease, in words. Two reports by different actors at the same instant have no known order."""
     highest: dict[object, Event] = {}
     for attempt, event in timeline.progress:
         before = highest.get(attempt)

@@ -1,7 +1,7 @@
 """Never more than n per window, for each user of each limit (rule 12).
 
-`policy.window` = {kind: sliding | fixed | bucket, n, per_s, (burst), (starts)}: scenarios/judging/windows.py says what each means.
-Exercised by a user who was denied, or let through n times within `per_s`: a user who never comes to the limit is no evidence.
+`policy.window` = {kind: sliding | fixed | bucket, n, per_s, (burst), (starts)}, as in scenarios/judging/windows.py.
+Exercised by a user who was denied, or allowed n times within `per_s`: a user who never reaches the limit is no evidence.
 """
 
 from scenarios.judging.policy import Policy
@@ -11,13 +11,13 @@ from scenarios.record.history import History
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Users who were let through too often."""
+    """Users who were allowed too often."""
     figures = {
         "allowed": sum(map(len, history.allowed_ns.values())),
         "denied": sum(map(len, history.denied.values())),
     }
     if policy.window is None:
-        undecided = "a limiter decided, and the policy states no window" if history.allowed_ns else ""
+        undecided = "a limiter decided, but the policy states no window" if history.allowed_ns else ""
         return Findings(undecided=undecided, exercised=len(history.allowed_ns), figures=figures)
     violations = []
     exercised = len(history.denied)

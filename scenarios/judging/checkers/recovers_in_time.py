@@ -1,7 +1,7 @@
-"""After the last `fault.healed` the system has caught up within `policy.budget_s` (rules 17 and 18). Never is later than any bound.
+"""After the last `fault.healed` the system catches up within `policy.budget_s` (rules 17 and 18).
 
-Witnesses are the tasks whose attempt ended, or which were still pending, more than `budget_s` after it; those that were acknowledged
-(or due) later count from then. What waits rightly at the end is no witness, and how long the lab waited proves nothing.
+Witnesses are the tasks with an attempt that ended, or that were still pending, more than `budget_s` later; for tasks acknowledged or due
+after the healing, the budget begins then. A task that waits rightly at the end is no witness. The lab's own waiting time proves nothing.
 """
 
 from scenarios.judging.lateness import AllowedDelays, closed_ns, is_awaited
@@ -12,11 +12,11 @@ from scenarios.record.history import FOREVER_NS, NS_PER_S, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks that were still at work, or waiting, after the budget."""
+    """Tasks that were still running or waiting after the budget."""
     if not history.faults:
         return Findings()
     if any(span.healed_ns == FOREVER_NS for span in history.faults):
-        return Findings(undecided="a fault was never seen healed")
+        return Findings(undecided="a fault was never seen to heal")
     healed_ns = max(span.healed_ns for span in history.faults)
     final_ns = None if history.final is None else history.final.t_ns
     ends = [instant for instant in (history.last_end_ns, final_ns) if instant is not None]
@@ -37,7 +37,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def _since_ns(timeline: TaskTimeline, healed_ns: int) -> int:
-    """From when the budget of this task counts."""
+    """When the budget of this task begins."""
     since_ns = timeline.acknowledged_ns
     ready_ns = since_ns if since_ns != FOREVER_NS else (timeline.invoked_ns if timeline.submissions else healed_ns)
     if timeline.due_s is not None:
@@ -51,7 +51,7 @@ def _late(
     limit_ns = since_ns + budget_ns
     worked_ns = _last_work_ns(history, timeline)
     if worked_ns > limit_ns and worked_ns > allowed.extended_ns(timeline, limit_ns, since_ns + 1, worked_ns):
-        what = f"still at work {(worked_ns - since_ns) / NS_PER_S:.3g} s after the last healing, or its submission"
+        what = f"still running {(worked_ns - since_ns) / NS_PER_S:.3g} s after the last healing, or its submission"
         return Violation(timeline.task, Proof.EVENTS, f"{what}; the budget is {policy.budget_s:g} s")
     end_ns = history.end_ns
     if end_ns <= limit_ns or not _is_unfinished(history, allowed, timeline, policy):
@@ -64,14 +64,14 @@ def _late(
 
 
 def _last_work_ns(history: History, timeline: TaskTimeline) -> int:
-    """When its last attempt ended; where the history records no end of any attempt, when it had its last effect."""
+    """When its last attempt ended; in a history without ends of attempts, when it had its last effect."""
     if history.records_ends:
         return max((one.ended_ns for one in timeline.attempts if one.ended_ns is not None), default=-FOREVER_NS)
     return timeline.effects[-1].t_ns if timeline.effects else -FOREVER_NS
 
 
 def _is_unfinished(history: History, allowed: AllowedDelays, timeline: TaskTimeline, policy: Policy) -> bool:
-    """Listed as pending, and not rightly so; where there is no such list, awaited and not ended by anything that was seen."""
+    """Whether it is listed as pending and does not wait rightly; without a list, whether it is awaited and no event shows its end."""
     if timeline.task in history.lists.pending:
         return not waits_rightly(history, timeline, policy, allowed.pauses)
     if history.final is not None:

@@ -1,10 +1,11 @@
 """A result that a client reads with state SUCCEEDED is that of an attempt that ended ok (rule 25). The witness is the task.
 
-`attempt.ok` and `status` may carry `result`, a digest. Where a success was recorded without one, nothing is known of its result.
+`attempt.ok` and `status` may carry `result`, a digest. If a success was recorded without one, its result is unknown and not judged.
 """
 
 import json
 
+from scenarios.judging.lateness import answered_by
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import History, TaskTimeline
@@ -20,7 +21,7 @@ def check(history: History, policy: Policy) -> Findings:
         if not read:
             continue
         reads += len(read)
-        returned = _returned(timeline) if history.records_ends else None
+        returned = _returned(history, timeline) if history.records_ends else None
         if returned is None:
             continue
         exercised += 1
@@ -32,14 +33,15 @@ def check(history: History, policy: Policy) -> Findings:
     return Findings(tuple(violations), exercised=exercised, figures=figures)
 
 
-def _returned(timeline: TaskTimeline) -> list[str] | None:
-    """What its successful attempts returned; None where one of them does not say."""
-    results = [one.result for one in timeline.attempts if one.outcome == "ok"]
-    if None in results or (timeline.succeeded and not results):
+def _returned(history: History, timeline: TaskTimeline) -> list[str] | None:
+    """What its successful attempts returned, or those of the task that its submission was answered with; None: one does not say."""
+    lines = [timeline, *(history.tasks[other] for other in answered_by(history, timeline))]
+    results = [one.result for line in lines for one in line.attempts if one.outcome == "ok"]
+    if None in results or (not results and any(line.succeeded for line in lines)):
         return None
     return [_text(result) for result in results]
 
 
 def _text(result: object) -> str:
-    """As text: 1 and "1" are one digest, whichever way it was written down."""
+    """As text, because 1 and "1" are the same digest."""
     return result if isinstance(result, str) else json.dumps(result)

@@ -2,10 +2,10 @@
 
 From `attempt.fail` n (transient) to the next `attempt.start`: within `delays_s[n-1]`, widened by `tolerance_s`; a retry that is due
 and never comes is late, too. No start after a permanent failure. At most `attempts_max` starts that no crash, lease expiry, lost
-acknowledgement, fault or redrive explains. A redrive begins a new count. A retry that a fault or a pause held up may be late until
-that was over and `budget_s` passed. A failure that its worker may never have been able to report (it died, stood still or lost its
-lease before the next start) begins no delay and forbids no start (docs/adr/0003). What the policy does not state is not
-judged.
+acknowledgement, fault or redrive explains. A redrive begins a new count. A retry held up by a fault or a pause may come up to
+`budget_s` after the end of the fault or pause. A failure that its worker may have been unable to report (it crashed, was paused or
+lost its lease before the next start) begins no delay and forbids no start (docs/adr/0003). Limits that the policy does not
+state are not judged.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _COUNTED = (Cause.FAILED_BEFORE, Cause.UNEXPLAINED)
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks tried again too soon, too late, never, too often or in vain."""
+    """Tasks retried too soon, too late, never, too often or after a permanent failure."""
     repeats = repeats_of(history, policy)
     allowed = AllowedDelays(history, policy)
     violations: list[Violation] = []
@@ -34,11 +34,11 @@ def check(history: History, policy: Policy) -> Findings:
             continue
         exercised += bool(failures)
         violations.extend(_delays(history, allowed, timeline, failures, own, policy))
-        violations.extend(_in_vain(history, timeline, failures, policy))
+        violations.extend(_after_permanent_failure(history, timeline, failures, policy))
         violations.extend(_too_many(timeline, own, policy))
     undecided = ""
     if exercised and policy.delays_s is None and policy.attempts_max is None:
-        undecided = "tasks were retried, and the policy states neither delays_s nor attempts_max"
+        undecided = "tasks were retried, but the policy states neither delays_s nor attempts_max"
     return Findings(
         tuple(violations),
         exercised=exercised,
@@ -86,7 +86,7 @@ def _delays(
 def _never(
     history: History, allowed: AllowedDelays, timeline: TaskTimeline, failures: list[AttemptRecord], policy: Policy
 ) -> list[Violation]:
-    """A retry that is due and never comes; not of a task that ended otherwise in time."""
+    """A retry that is due and never comes, unless the task ended otherwise in time."""
     last = failures[-1] if failures else None
     if last is None or last is not timeline.attempts[-1] or last.round < len(timeline.redrives_ns):
         return []
@@ -106,7 +106,7 @@ def _never(
 
 
 def _next_start(timeline: TaskTimeline, failure: AttemptRecord) -> AttemptRecord | None:
-    """The next start of the task; None where none, by a person, or where another attempt had already replaced this one."""
+    """The next start of the task; None if there is none, if a redrive caused it, or if another attempt had already replaced this one."""
     assert failure.ended_ns is not None
     for attempt in timeline.attempts:
         if attempt is failure or attempt.started_ns < failure.started_ns:
@@ -117,7 +117,7 @@ def _next_start(timeline: TaskTimeline, failure: AttemptRecord) -> AttemptRecord
     return None
 
 
-def _in_vain(
+def _after_permanent_failure(
     history: History, timeline: TaskTimeline, failures: list[AttemptRecord], policy: Policy
 ) -> list[Violation]:
     for failure in failures:

@@ -1,8 +1,8 @@
-"""Occurrences of `policy.schedules` come each exactly once (rule 25). The witness is the schedule.
+"""Each occurrence of `policy.schedules` comes exactly once (rule 25). The witness is the schedule.
 
 Occurrences are `spawn` events with `schedule` and `due_s`: due at `since_s` + k · `every_s`, both ends included, matched within
-`tolerance_s`. Missed are those due during a fault or a crash and not spawned by due + `tolerance_s`: of each run of them all come later
-(`catch_up`: `all`), only the newest (`last`), or none.
+`tolerance_s`. An occurrence is missed if it was due during a fault or a crash and not spawned by due + `tolerance_s`. Of each consecutive
+run of missed ones all come later (`catch_up`: `all`), only the last (`last`), or none (`none`).
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ Span = tuple[int, int]
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Schedules with an occurrence that is missing, doubled, or was not due."""
+    """Schedules with an occurrence that is missing, came twice, or was not due."""
     spawned: dict[str, list[Event]] = defaultdict(list)
     for event in history.spawns:
         if event.schedule is not None and event.due_s is not None:
@@ -61,16 +61,16 @@ class _Judged:
         self._schedule = schedule
         self._budget_ns = ns_of(policy.budget_s or 0.0)
         self._tolerance_ns = ns_of(policy.tolerance_s or 0.0)
-        self._widest, self._surest = _troubled(history)
-        self._spawned: dict[int, list[int]] = defaultdict(list)  # by place: when each occurrence for it was spawned
-        self._strays: list[Event] = []
+        self._possible, self._certain = _fault_times(history)
+        self._spawned: dict[int, list[int]] = defaultdict(list)  # by place: the spawns of this occurrence
+        self._not_due: list[Event] = []
         for event in spawns:
-            self._take(event)
+            self._add(event)
 
     def _due_ns(self, place: int) -> int:
         return ns_of(self._schedule.since_s) + place * ns_of(self._schedule.every_s)
 
-    def _take(self, event: Event) -> None:
+    def _add(self, event: Event) -> None:
         assert event.due_s is not None
         due_ns, every_ns = ns_of(event.due_s), ns_of(self._schedule.every_s)
         place = round((due_ns - self._due_ns(0)) / every_ns)
@@ -79,13 +79,13 @@ class _Judged:
         if is_on_it and is_before_its_end:
             self._spawned[place].append(event.t_ns)
         else:
-            self._strays.append(event)
+            self._not_due.append(event)
 
     def wrong(self) -> tuple[str, Proof]:
-        """What is wrong with the schedule, and what that rests on; empty if nothing is."""
-        if self._strays:
-            stray = self._strays[0]
-            return f"{stray.task} is due at {stray.due_s:g} s, at which no occurrence is", Proof.EVENTS
+        """The violation, in words, and its kind of evidence; empty if there is none."""
+        if self._not_due:
+            event = self._not_due[0]
+            return f"{event.task} is due at {event.due_s:g} s, but no occurrence is due then", Proof.EVENTS
         for place, spawned_ns in sorted(self._spawned.items()):
             if len(spawned_ns) > 1:
                 return f"{len(spawned_ns)} occurrences for {self._due_ns(place) / 1e9:g} s", Proof.EVENTS
@@ -97,14 +97,14 @@ class _Judged:
         return "", Proof.END
 
     def _places(self) -> int:
-        """How many occurrences were due, with their tolerance, before the end of the record."""
+        """The number of occurrences whose due time and tolerance lie before the end of the record."""
         end_ns = min(self._history.end_ns - self._tolerance_ns - 1, _until_ns(self._history, self._schedule))
         return max(0, (end_ns - self._due_ns(0)) // ns_of(self._schedule.every_s) + 1)
 
     def _is_missed(self, place: int) -> bool:
         due_ns = self._due_ns(place)
         in_time = any(t_ns <= due_ns + self._tolerance_ns for t_ns in self._spawned.get(place, ()))
-        return not in_time and any(from_ns <= due_ns <= until_ns for from_ns, until_ns in self._widest)
+        return not in_time and any(from_ns <= due_ns <= until_ns for from_ns, until_ns in self._possible)
 
     def _wrong_of_regular(self, places: Sequence[int]) -> str:
         for place in places:
@@ -113,7 +113,7 @@ class _Judged:
         return ""
 
     def _wrong_of_missed(self, places: Sequence[int]) -> str:
-        """Of a run of missed ones: all came later, only the newest, or none."""
+        """The violation of `catch_up` in a consecutive run of missed occurrences."""
         match self._schedule.catch_up:
             case "all":
                 absent = [place for place in places if place not in self._spawned]
@@ -127,27 +127,27 @@ class _Judged:
     def _absent(self, places: Sequence[int]) -> str:
         for place in places:
             due_ns = self._due_ns(place)
-            healed_ns = max((until for since, until in self._widest if since <= due_ns <= until), default=due_ns)
+            healed_ns = max((until for since, until in self._possible if since <= due_ns <= until), default=due_ns)
             if healed_ns < FOREVER_NS and self._history.end_ns > healed_ns + self._budget_ns:
-                return f"the occurrence for {due_ns / 1e9:g} s was missed, and never came"
+                return f"the occurrence for {due_ns / 1e9:g} s was missed and never came"
         return ""
 
     def _late(self, places: Sequence[int]) -> str:
         for place in places:
             due_ns = self._due_ns(place)
-            if place in self._spawned and any(since <= due_ns <= until for since, until in self._surest):
-                return f"the occurrence for {due_ns / 1e9:g} s was missed, and came all the same"
+            if place in self._spawned and any(since <= due_ns <= until for since, until in self._certain):
+                return f"the occurrence for {due_ns / 1e9:g} s was missed, but came later, against catch_up"
         return ""
 
 
-def _troubled(history: History) -> tuple[list[Span], list[Span]]:
-    """When faults and crashes may have been on, at most; and when they surely were."""
-    widest = [(span.begun_ns, span.healed_ns) for span in history.faults]
-    surest = [(span.surely_from_ns, span.surely_until_ns) for span in history.faults]
+def _fault_times(history: History) -> tuple[list[Span], list[Span]]:
+    """The times in which a fault or crash may have been on, and those in which one surely was."""
+    possible = [(span.begun_ns, span.healed_ns) for span in history.faults]
+    certain = [(span.surely_from_ns, span.surely_until_ns) for span in history.faults]
     for actor, crashes in history.crashes.items():
         restarts_ns = history.restarts_ns.get(actor, ())
         for crash in crashes:
             back_ns = min((instant for instant in restarts_ns if instant >= crash.t_ns), default=FOREVER_NS)
-            widest.append((earliest_ns(crash), back_ns))
-            surest.append((crash.t_ns, back_ns))
-    return widest, surest
+            possible.append((earliest_ns(crash), back_ns))
+            certain.append((crash.t_ns, back_ns))
+    return possible, certain

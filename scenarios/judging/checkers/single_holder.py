@@ -1,7 +1,7 @@
-"""A lease acquired by another actor while the former one is neither released nor run out breaks it (rule 11).
+"""Violated if an actor acquires a lease that another actor holds and that is neither released nor expired (rule 11).
 
-Run out: last acquired or renewed + `ttl_s`, counted from when it was asked for where that is known. A renewal of a lease that had
-run out or been released is an acquisition.
+Expiry: the last acquisition or renewal + `ttl_s`, counted from its request if that is known. A renewal of an expired or released lease
+is an acquisition.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from scenarios.record.history import Event, History
 
 @dataclass(slots=True)
 class Hold:
-    """One actor holds a resource from `since_ns` until `until_ns`, that instant not included."""
+    """One actor holds a resource from `since_ns` until `until_ns`, exclusive."""
 
     actor: str
     since_ns: int
@@ -42,7 +42,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def holds_of(events: list[Event]) -> list[Hold]:
-    """The times in which each actor held the resource, in the order of their beginning."""
+    """The times in which each actor held the resource, in order of their begin."""
     holds: list[Hold] = []
     current: dict[str, Hold] = {}
     for event in events:
@@ -60,7 +60,7 @@ def holds_of(events: list[Event]) -> list[Hold]:
 
 
 def _first_overlap(holds: list[Hold]) -> tuple[Hold, Hold] | None:
-    """The first two holds of different actors that overlap; `holds` are in the order of their beginning."""
+    """The first two holds of different actors that overlap; `holds` are in order of their begin."""
     still_held: list[Hold] = []
     for hold in holds:
         still_held = [other for other in still_held if other.until_ns > hold.since_ns]
@@ -72,5 +72,5 @@ def _first_overlap(holds: list[Hold]) -> tuple[Hold, Hold] | None:
 
 
 def _end(hold: Hold, other: Hold) -> int:
-    """Two that begin at once overlap only if both last: one released in that very instant was the former."""
+    """Two holds that begin at the same instant overlap only if neither was released at that instant."""
     return hold.until_ns if hold.since_ns == other.since_ns else other.until_ns

@@ -1,6 +1,6 @@
-"""The first start at most `policy.wait_s` after the later of acknowledgement and `due_s` (rule 25). Never is later than any bound.
+"""The first start is at most `policy.wait_s` after acknowledgement and `due_s` (rule 25). A task that never starts is late, too.
 
-`wait_s` is a number, or one for each priority, keyed by text. Faults and pauses excuse as in rule 16.
+`wait_s` is a number, or a number for each priority, keyed by text. Faults and pauses excuse as in rule 16.
 """
 
 from scenarios.judging.lateness import AllowedDelays, closed_ns, is_awaited, never_started
@@ -10,7 +10,7 @@ from scenarios.record.history import FOREVER_NS, NS_PER_S, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks that waited too long for their first start, or for ever."""
+    """Tasks that started too late, or never."""
     if policy.wait_s is None:
         return Findings(undecided="the policy states no wait_s")
     allowed = AllowedDelays(history, policy)
@@ -31,7 +31,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def _wait_s(timeline: TaskTimeline, policy: Policy) -> float | None:
-    """How long this task may wait; None where the policy does not say, because it names other priorities."""
+    """How long this task may wait; None if the policy does not state its priority."""
     if not isinstance(policy.wait_s, dict):
         return policy.wait_s
     priority = next((event.priority for event in timeline.submissions if event.priority is not None), None)
@@ -41,7 +41,7 @@ def _wait_s(timeline: TaskTimeline, policy: Policy) -> float | None:
 def late_start(
     history: History, allowed: AllowedDelays, timeline: TaskTimeline, ready_ns: int, wait_ns: int, after: str
 ) -> Violation | None:
-    """The violation of a task that started, or did not start, by this time and its excuses."""
+    """The violation of a task that had not started within `wait_ns`, extended by its excuses; else None."""
     bound_ns = min(FOREVER_NS, ready_ns + wait_ns)
     if timeline.attempts:
         started_ns = timeline.attempts[0].started_ns

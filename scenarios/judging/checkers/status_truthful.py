@@ -1,10 +1,11 @@
-"""What clients read (rule 13): no other state after a final one; a final one is that of the account, and not ahead of the facts.
+"""States that clients read (rule 13): none changes after a final one; a final one is that of the account, and not ahead of the facts.
 
-Once a client read a final state no later read shows another; a final state read is the one in `final`; none is read before the `state`
-row that made it, where there are rows, and SUCCEEDED not before the task's first effect. A redrive makes a final state that began
-before it an earlier one. Later is a read that was asked for after the former was answered, where the history says when it was asked for.
+After a client read a final state, no later read shows another; the final state read is the one in `final`; it is not read before its
+`state` row, if there are rows, and SUCCEEDED not before the task's first effect. These rules begin anew with each redrive. A read is
+later than another if it was requested after the other's answer, if the history states when it was requested.
 """
 
+from scenarios.judging.lateness import answered_by
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.events import FINAL_STATES
@@ -12,7 +13,7 @@ from scenarios.record.history import Event, History, TaskTimeline
 
 
 def check(history: History, policy: Policy) -> Findings:
-    """Tasks whose clients read an untrue status."""
+    """Tasks whose clients read a wrong status."""
     violations: list[Violation] = []
     reads = 0
     exercised = 0
@@ -55,10 +56,10 @@ def _asked_ns(event: Event) -> int:
 
 
 def _final_since_ns(timeline: TaskTimeline, read: Event) -> int:
-    """When the state that was read began, by its row; where there is none, when the client asked: a redrive after that explains another.
+    """When the state that was read began, by its row; without a row, when the client sent its request. A later redrive explains a change.
 
-    Not when the client was answered, and with a row not even when it asked: a redrive's instant is that of its statement, and until its
-    transaction commits, clients rightly read what was before.
+    Not the time of the answer, because a redrive is recorded when its statement runs, and until its transaction commits clients
+    correctly read the previous state.
     """
     rows = [row.t_ns for row in timeline.states if row.to == read.state and row.t_ns <= read.t_ns]
     letters = [letter.t_ns for letter in timeline.deads if read.state == "DEAD" and letter.t_ns <= read.t_ns]
@@ -76,15 +77,15 @@ def _ahead(timeline: TaskTimeline, finals: list[Event]) -> list[Violation]:
         assert event.state is not None
         row_ns = made_ns.get(event.state)
         if row_ns is None:
-            return [Violation(timeline.task, Proof.RECORD, f"a client read {event.state}, and no row ever said so")]
+            return [Violation(timeline.task, Proof.RECORD, f"a client read {event.state}, but there is no such row")]
         if event.t_ns < row_ns:
-            what = f"a client read {event.state} {(row_ns - event.t_ns) / 1e9:.3g} s before the row that made it so"
+            what = f"a client read {event.state} {(row_ns - event.t_ns) / 1e9:.3g} s before its row"
             return [Violation(timeline.task, Proof.EVENTS, what)]
     return []
 
 
 def _ahead_of_its_effect(timeline: TaskTimeline, finals: list[Event]) -> list[Violation]:
-    """Done before the work: a client read SUCCEEDED, and the first effect of the task was accepted only after that."""
+    """A client read SUCCEEDED before the first effect of the task was accepted."""
     if not timeline.effects or timeline.redrives_ns:
         return []
     effect_ns = timeline.effects[0].t_ns
@@ -117,10 +118,10 @@ def _contradicted(history: History, timeline: TaskTimeline, finals: list[Event])
     }
     assert last.state is not None
     listed, expected = places[last.state]
-    if task in expected:
+    if not expected.isdisjoint([task, *answered_by(history, timeline)]):
         return []
     elsewhere = any(task in tasks for tasks in (lists.done, lists.dead, lists.cancelled, lists.expired, lists.pending))
     if listed is None and not elsewhere:
         return []
-    where = "lists it elsewhere" if elsewhere else "does not list it so"
-    return [Violation(task, Proof.END, f"a client read {last.state}, and the final account {where}")]
+    where = "lists it elsewhere" if elsewhere else "does not list it there"
+    return [Violation(task, Proof.END, f"a client read {last.state}, but the final account {where}")]

@@ -1,1 +1,1 @@
-"""Old Jepsen runs of queues, judged again: their histories read, judged as Jepsen does and as this lab does (docs/jepsen.md)."""
+"""Jepsen histories of queues, judged by Jepsen's checkers and by this lab's promises (docs/jepsen.md)."""

@@ -1,4 +1,4 @@
-"""From the operations of a Jepsen history to calls with a beginning and an end, for the judge of linearizability."""
+"""Turns the operations of a Jepsen history into calls, for the linearizability checker."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,14 +10,14 @@ MODELS: Mapping[str, tuple[Model, frozenset[str]]] = {
     "cas-register": (CasRegister(), frozenset({"read", "write", "cas"})),
     "mutex": (Mutex(), frozenset({"acquire", "release"})),
 }
-"""Each model by its name, with the functions that it has."""
+"""The models by name, each with its functions."""
 
 
 def calls_of(history: Sequence[Operation], functions: frozenset[str]) -> list[Call]:
-    """What clients called, timed by the order of the history. What surely failed did not happen; a read without an answer says nothing.
+    """The calls of clients, timed by their position in the history, without failed operations and unanswered reads.
 
     Raises:
-        MalformedHistory: an operation that the model does not have, a `cas` without two values, an end without a beginning.
+        MalformedHistory: an operation unknown to the model, a `cas` without two values, an end without an invocation.
     """
     open_calls: dict[int, tuple[int, Operation]] = {}
     calls = []
@@ -33,7 +33,7 @@ def calls_of(history: Sequence[Operation], functions: frozenset[str]) -> list[Ca
             continue
         begun = open_calls.pop(op.process, None)
         if begun is None:
-            raise MalformedHistory(f"operation {op.index} ends what process {op.process} had not begun")
+            raise MalformedHistory(f"operation {op.index} ends an operation that process {op.process} had not begun")
         called, invoked = begun
         if op.kind == "ok":
             value = op.value if op.f == "read" or invoked.value is None else invoked.value

@@ -1,6 +1,6 @@
-"""Jepsen's checkers of queues, sets and ids, as its own tests define them. Each returns what Jepsen would: `valid` and its fields.
+"""Jepsen's checkers for queues, sets and ids, as its tests define them. Each returns Jepsen's result: `valid` and its other fields.
 
-Source: jepsen-io/jepsen, jepsen/src/jepsen/checker.clj, restated in words by tests/cases/jepsen-queue-cases.json.
+Source: jepsen-io/jepsen, jepsen/src/jepsen/checker.clj, restated in tests/cases/jepsen-queue-cases.json.
 """
 
 import math
@@ -16,7 +16,7 @@ WORST_SHOWN = 8
 
 
 def total_queue(history: Sequence[Operation], model: str = "") -> Result:
-    """What goes in must come out: nothing acknowledged is lost, nothing comes out that no operation tried to put in."""
+    """No acknowledged value is lost, and no value is dequeued that no operation tried to enqueue."""
     attempts: Counter[Any] = Counter(hashable(op.value) for op in history if op.f == "enqueue" and op.kind == "invoke")
     enqueues: Counter[Any] = Counter(hashable(op.value) for op in history if op.f == "enqueue" and op.kind == "ok")
     dequeues: Counter[Any] = Counter(map(hashable, dequeued(history)))
@@ -35,7 +35,7 @@ def total_queue(history: Sequence[Operation], model: str = "") -> Result:
 
 
 def dequeued(history: Iterable[Operation]) -> list[Any]:
-    """Every value that came out of the queue, drains included.
+    """Every dequeued value, drains included.
 
     Raises:
         MalformedHistory: a drain whose outcome is unknown.
@@ -47,12 +47,12 @@ def dequeued(history: Iterable[Operation]) -> list[Any]:
         elif op.f == "drain" and op.kind == "ok":
             values.extend(op.value or [])
         elif op.f == "drain" and op.kind == "info":
-            raise MalformedHistory(f"operation {op.index}: a drain crashed, and nobody can tell what it took")
+            raise MalformedHistory(f"operation {op.index}: a drain has an unknown outcome, so its values are unknown")
     return values
 
 
 def queue(history: Sequence[Operation], model: str = "unordered-queue") -> Result:
-    """Every dequeue came from somewhere: each enqueue that was tried is taken to have happened, at its invocation."""
+    """Every dequeued value was enqueued before; every attempted enqueue counts as done, at its invocation."""
     waiting: deque[Any] = deque()
     counts: Counter[Any] = Counter()
     for op in history:
@@ -71,7 +71,7 @@ def queue(history: Sequence[Operation], model: str = "unordered-queue") -> Resul
 
 
 def final_set(history: Sequence[Operation], model: str = "") -> Result:
-    """The last read has every acknowledged element, and none that no operation tried to add."""
+    """The last read contains every acknowledged element, and no element that no operation tried to add."""
     attempts = {hashable(op.value) for op in history if op.f == "add" and op.kind == "invoke"}
     acknowledged = {hashable(op.value) for op in history if op.f == "add" and op.kind == "ok"}
     reads = [op.value for op in history if op.f == "read" and op.kind == "ok" and op.value is not None]
@@ -93,7 +93,7 @@ def final_set(history: Sequence[Operation], model: str = "") -> Result:
 
 
 def unique_ids(history: Sequence[Operation], model: str = "") -> Result:
-    """No id is given out twice."""
+    """No id is generated twice."""
     generated: Counter[Any] = Counter(hashable(op.value) for op in history if op.f == "generate" and op.kind == "ok")
     duplicated = {value: count for value, count in generated.items() if count > 1}
     ordered = in_order(generated)
@@ -108,7 +108,7 @@ def unique_ids(history: Sequence[Operation], model: str = "") -> Result:
 
 
 class _Element:
-    """What the reads say of one element; instants are the invocations of reads, for only then is anything certain."""
+    """The reads of one element. Their instants are those of their invocations, the only certain ones."""
 
     def __init__(self) -> None:
         self.known: Operation | None = None
@@ -129,14 +129,14 @@ class _Element:
         )
 
     def latency_ms(self, since: Operation | None) -> int:
-        """From when it was known to when it was last seen otherwise (`since`)."""
+        """Milliseconds from the first knowledge of the element to the last contrary read (`since`)."""
         assert self.known is not None
         settled_ns = 0 if since is None else since.time_ns + 1
         return max(0, settled_ns - self.known.time_ns) // 1_000_000
 
 
 def set_full(history: Sequence[Operation], model: str = "") -> Result:
-    """Every element that is known to be there stays there: for each, the last read that had it and the last that had not."""
+    """Every element that is known to be present stays present, by the last read with it and the last read without it."""
     elements = _elements(history)
     stable = {value: element for value, element in elements.items() if element.is_stable}
     lost = {value: element for value, element in elements.items() if element.is_lost and value not in stable}
@@ -176,11 +176,11 @@ def _elements(history: Sequence[Operation]) -> dict[Any, _Element]:
         elif op.f == "read":
             invoked = reads.pop(op.process, None)
             if op.kind == "ok" and invoked is not None:
-                _take_read(elements, invoked, op)
+                _add_read(elements, invoked, op)
     return elements
 
 
-def _take_read(elements: Mapping[Any, _Element], invoked: Operation, op: Operation) -> None:
+def _add_read(elements: Mapping[Any, _Element], invoked: Operation, op: Operation) -> None:
     present = set(map(hashable, op.value or []))
     for value, element in elements.items():
         if value in present:
@@ -221,7 +221,7 @@ def _listed(**parts: Counter[Any]) -> Result:
 
 
 def in_order(values: Iterable[Any]) -> list[Any]:
-    """Sorted, whatever their types: numbers before all else, the rest by how they are written."""
+    """Sorted, for values of any types: first numbers, then the others by their `repr`."""
     return sorted(values, key=lambda value: (0, value, "") if _is_number(value) else (1, 0, repr(value)))
 
 
@@ -236,4 +236,4 @@ CHECKERS: Mapping[str, Callable[[Sequence[Operation], str], Result]] = {
     "set-full": set_full,
     "unique-ids": unique_ids,
 }
-"""Jepsen's checkers by their names there."""
+"""Jepsen's checkers by their names in Jepsen."""

@@ -1,4 +1,4 @@
-"""Reads EDN, the notation of Jepsen's histories, as far as histories use it. Keywords and symbols become their names."""
+"""Reads the part of EDN, the notation of Jepsen's histories, that histories use. Keywords and symbols become their names."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import Any
 
 NESTING_MAX = 200
 DIGITS_MAX = 1000
-"""Python converts no number of more than 4,300 digits."""
+"""Python refuses to convert numbers of more than 4,300 digits."""
 
 _TOKEN = re.compile(
     r"""[\s,]+ | ;[^\n]*                     # white space and comments
@@ -27,11 +27,11 @@ _NAMED = {"nil": None, "true": True, "false": False}
 
 
 class MalformedEdn(ValueError):
-    """This is not EDN; the message says why and at which character."""
+    """The text is not EDN; the message says why and at which character."""
 
 
 class Tagged(tuple[str, Any]):
-    """A tagged element that is no record of a history: its tag, and its value."""
+    """A tagged element that is not a record: its tag and its value."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ def read_all(text: str) -> Iterator[Any]:
     """Every form of the text: maps as dicts, vectors, lists and sets as lists.
 
     Raises:
-        MalformedEdn: a form that does not end, or ends what it did not begin.
+        MalformedEdn: a form without its end, or an end without its begin.
     """
     reader = _Reader(text)
     while (form := reader.form(0)) is not _END:
@@ -114,7 +114,7 @@ class _Reader:
         while self._at < len(self._text):
             found = _TOKEN.match(self._text, self._at)
             if found is None:
-                raise MalformedEdn(f"nothing of EDN begins at {self._at}: {self._text[self._at : self._at + 20]!r}")
+                raise MalformedEdn(f"no EDN form begins at {self._at}: {self._text[self._at : self._at + 20]!r}")
             self._at = found.end()
             if found.lastgroup is not None:
                 return found.lastgroup, found[0]

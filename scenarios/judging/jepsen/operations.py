@@ -1,4 +1,4 @@
-"""The operations of a Jepsen history: `process, type, f, value` and, where there are, `index`, `time`, `key`."""
+"""The operations of a Jepsen history: `process`, `type`, `f`, `value` and, optionally, `index`, `time`, `key`."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Kind = Literal["invoke", "ok", "fail", "info"]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One line of a Jepsen history. `process` is None for the nemesis; `time_ns` is 0 where the history has no times."""
+    """One line of a Jepsen history. `process` is None for the nemesis; `time_ns` is 0 if the history has no times."""
 
     process: int | None
     kind: Kind
@@ -25,11 +25,11 @@ class Operation:
 
 
 class MalformedHistory(ValueError):
-    """This is no Jepsen history; the message says where and why."""
+    """This is not a Jepsen history; the message says where and why."""
 
 
 def read_operations(content: bytes) -> list[Operation]:
-    """The operations of a history in JSON (lines, a list, or an object that holds it as `history`) or EDN (likewise).
+    """The operations of a history in JSON or EDN: lines, a list, or an object with the list as `history`.
 
     Raises:
         MalformedHistory: neither, or an operation without process, type or f.
@@ -42,12 +42,12 @@ def read_operations(content: bytes) -> list[Operation]:
 
 
 def operations_from(entries: Iterable[Any]) -> list[Operation]:
-    """The operations that already parsed entries stand for; raises `MalformedHistory`."""
+    """The operations of already parsed entries; raises `MalformedHistory`."""
     return [_operation(entry, index) for index, entry in enumerate(entries)]
 
 
 def _parsed(text: str) -> Iterator[Any]:
-    """JSON if it can be read as such, else EDN; the histories that both can read mean the same in both."""
+    """JSON if the text is JSON, else EDN; a history that is both has the same meaning in both."""
     try:
         whole = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -81,7 +81,7 @@ def _entries(whole: Any) -> list[Any]:
 
 def _operation(entry: Any, index: int) -> Operation:
     if not isinstance(entry, dict):
-        raise MalformedHistory(f"operation {index} is no map")
+        raise MalformedHistory(f"operation {index} is not a map")
     kind, f, process = entry.get("type"), entry.get("f"), entry.get("process")
     if kind not in ("invoke", "ok", "fail", "info"):
         raise MalformedHistory(f"operation {index} is of type {kind!r}, not invoke, ok, fail or info")
@@ -103,7 +103,7 @@ def _operation(entry: Any, index: int) -> Operation:
 
 
 def hashable(value: Any) -> Any:
-    """A value that can be looked up: lists as tuples, maps by their items."""
+    """The value in a hashable form: lists as tuples, maps as tuples of their items."""
     if isinstance(value, list):
         return tuple(map(hashable, value))
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""What this lab says of a Jepsen history: the promises that its operations put to the test, judged by this lab's meaning of them.
+"""The lab's verdicts on a Jepsen history, for the promises that its operations put to the test.
 
-Stricter than Jepsen in two things (docs/jepsen.md): what comes out twice is a broken promise, and so is what comes out although putting it
-in had surely failed.
+Stricter than Jepsen in two points (docs/jepsen.md): a value dequeued twice is a violation, and so is a dequeued value whose enqueue had
+surely failed.
 """
 
 from collections import Counter, defaultdict
@@ -42,10 +42,10 @@ class JepsenJudgement:
 
 
 def checker_for(history: Sequence[Operation]) -> str:
-    """The checker that the operations of a history call for.
+    """The checker that fits the operations of a history.
 
     Raises:
-        MalformedHistory: no operation that any of them knows.
+        MalformedHistory: no checker knows its operations.
     """
     functions = {op.f for op in history}
     if functions & {"enqueue", "dequeue", "drain"}:
@@ -54,18 +54,18 @@ def checker_for(history: Sequence[Operation]) -> str:
         return "unique-ids"
     if "add" in functions:
         return "set-full"
-    raise MalformedHistory("no operation that a queue, a set or a source of ids has: name a --model")
+    raise MalformedHistory("no operation of a queue, a set or an id generator: state a --model")
 
 
 def judge_jepsen(history: Sequence[Operation], checker: str | None = None, model: str = "") -> JepsenJudgement:
-    """Both verdicts on a history; raises `MalformedHistory` where the outcome of its operations cannot be known."""
+    """Both verdicts on a history; raises `MalformedHistory` if the outcome of an operation cannot be known."""
     name = checker or checker_for(history)
     result = CHECKERS[name](history, model)
-    return JepsenJudgement(name, result, _JUDGES[name](history))
+    return JepsenJudgement(name, result, _LAB_CHECKERS[name](history))
 
 
 def _judge_queue(history: Sequence[Operation]) -> tuple[Verdict, ...]:
-    """Identity where values repeat: what came out is first taken to be what was acknowledged, last what had failed."""
+    """If values repeat, a dequeued value is matched first with acknowledged, last with failed enqueues."""
     submitted = _outcomes(history, "enqueue")
     taken: Counter[Any] = Counter(map(hashable, dequeued(history)))
     lost = [value for value, outcomes in submitted.items() if taken[value] < outcomes["ok"]]
@@ -75,11 +75,15 @@ def _judge_queue(history: Sequence[Operation]) -> tuple[Verdict, ...]:
         value for value, outcomes in submitted.items() if taken[value] and outcomes.total() == outcomes["fail"]
     ]
     if not submitted and not taken:
-        return _all_unknown("no work: nothing was put in or taken out")
+        return _all_unknown("no work: no value was enqueued or dequeued")
     return (
-        _verdict(Guarantee.NO_LOST_TASK, lost, "acknowledged, and never came out"),
-        _verdict(Guarantee.NO_PHANTOM_TASK, [*phantoms, *resurrected], "came out, and was never put in or surely not"),
-        _verdict(Guarantee.EFFECT_AT_MOST_ONCE, twice, "came out more often than it was put in"),
+        _verdict(Guarantee.NO_LOST_TASK, lost, "acknowledged, but never dequeued"),
+        _verdict(
+            Guarantee.NO_PHANTOM_TASK,
+            [*phantoms, *resurrected],
+            "dequeued, but never enqueued, or its enqueue surely failed",
+        ),
+        _verdict(Guarantee.EFFECT_AT_MOST_ONCE, twice, "dequeued more often than enqueued"),
     )
 
 
@@ -91,13 +95,13 @@ def _judge_set(history: Sequence[Operation]) -> tuple[Verdict, ...]:
     twice = {value for read in reads for value, count in Counter(read).items() if count > 1}
     lost = set_full(history)
     if lost["valid"] == "unknown":
-        reason = "no element was seen to stay: nothing was read, or only while it was being added"
+        reason = "no element was seen to stay: no read, or only reads during its addition"
         kept = unknown(Guarantee.NO_LOST_TASK, reason)
     else:
-        kept = _verdict(Guarantee.NO_LOST_TASK, lost["lost"], "known to be there, and later gone")
+        kept = _verdict(Guarantee.NO_LOST_TASK, lost["lost"], "known to be present, and later missing")
     return (
         kept,
-        _verdict(Guarantee.NO_PHANTOM_TASK, phantoms, "read, and was never added or surely not"),
+        _verdict(Guarantee.NO_PHANTOM_TASK, phantoms, "read, but never added, or its addition surely failed"),
         _verdict(Guarantee.EFFECT_AT_MOST_ONCE, twice, "twice in one read"),
     )
 
@@ -107,18 +111,18 @@ def _judge_final_set(history: Sequence[Operation]) -> tuple[Verdict, ...]:
     _, *others = _judge_set(history)
     if final["valid"] == "unknown":
         return _all_unknown(final["error"])
-    return (_verdict(Guarantee.NO_LOST_TASK, final["lost"], "acknowledged, and not in the last read"), *others)
+    return (_verdict(Guarantee.NO_LOST_TASK, final["lost"], "acknowledged, but not in the last read"), *others)
 
 
 def _judge_ids(history: Sequence[Operation]) -> tuple[Verdict, ...]:
     generated: Counter[Any] = Counter(hashable(op.value) for op in history if op.f == "generate" and op.kind == "ok")
     if not generated:
-        return (unknown(Guarantee.IDEMPOTENT_SUBMISSION, "no work: no id was given out"),)
+        return (unknown(Guarantee.IDEMPOTENT_SUBMISSION, "no work: no id was generated"),)
     twice = [value for value, count in generated.items() if count > 1]
-    return (_verdict(Guarantee.IDEMPOTENT_SUBMISSION, twice, "given out more than once"),)
+    return (_verdict(Guarantee.IDEMPOTENT_SUBMISSION, twice, "generated more than once"),)
 
 
-_JUDGES: Mapping[str, Callable[[Sequence[Operation]], tuple[Verdict, ...]]] = {
+_LAB_CHECKERS: Mapping[str, Callable[[Sequence[Operation]], tuple[Verdict, ...]]] = {
     "total-queue": _judge_queue,
     "queue": _judge_queue,
     "set": _judge_final_set,
@@ -128,7 +132,7 @@ _JUDGES: Mapping[str, Callable[[Sequence[Operation]], tuple[Verdict, ...]]] = {
 
 
 def _outcomes(history: Sequence[Operation], f: str) -> dict[Any, Counter[str]]:
-    """For each value how its invocations ended: ok, fail, or neither (`open`: info, or no end at all)."""
+    """For each value the ends of its invocations: ok, fail, or `open` (info, or no end)."""
     outcomes: dict[Any, Counter[str]] = defaultdict(Counter)
     for op in history:
         if op.f != f:

@@ -1,8 +1,8 @@
-"""Locks and statuses of a history as calls on small objects, for the judge of linearizability: a second opinion beside the promises. Pure.
+"""Locks and statuses of a history as calls on small objects, for the linearizability checker: an extra check beside the promises. Pure.
 
-A lock is a mutex: acquired between question and answer, free again when released, or at any time after it ran out. A task's status is
-a register: each row of the audit trail writes it between its own instant and the next row's, each read reads it between question and
-answer. A status served from a cache is truthful by its promise and yet not linearizable; that is what this opinion is for.
+A lock is a mutex: acquired between request and answer, free again when released, or at any time after it expired. A task's status is
+a register: each row of the audit trail writes it between its own instant and the next row's, each read reads it between request and
+answer. A status served from a cache can keep its promise and still not be linearizable; this check shows it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,9 +14,9 @@ from scenarios.record.history import Event, History
 
 
 def lock_calls(history: History) -> Iterator[Call]:
-    """Every acquisition and the release or running out that ends it, by resource; renewals move the latter."""
+    """Every acquisition, and the release or expiry that ends it, by resource; renewals move the expiry."""
     for resource, events in history.leases.items():
-        held: dict[str, tuple[Event, int]] = {}  # by holder: its acquisition, and until when
+        held: dict[str, tuple[Event, int]] = {}  # by holder: its acquisition and its expiry
         for event in events:
             if event.event == "lease.released":
                 if event.actor in held:
@@ -59,4 +59,4 @@ OBJECTS: Mapping[str, tuple[Model, Callable[[History], Iterator[Call]]]] = {
     "lock": (Mutex(), lock_calls),
     "status": (Register(), status_calls),
 }
-"""What of a history can be judged as objects, by name."""
+"""The objects that can be checked, by name."""

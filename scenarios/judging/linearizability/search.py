@@ -1,7 +1,7 @@
-"""Whether operations on one small object could have happened one after another, each at an instant between its call and its return.
+"""Linearizability: whether operations on one small object can have happened one after another, each between its call and its return.
 
-Wing and Gong's search with Lowe's memory of what was tried: a set of operations that were given a place, and the state they led to, is
-searched only once. An operation of unknown outcome may take effect at any time after its call, or never. Pure.
+Wing and Gong's search with Lowe's cache of tried configurations (the set of placed operations and the resulting state). An operation of
+unknown outcome may take effect at any time after its call, or never. Pure.
 
 Sources: J. M. Wing, C. Gong, "Testing and Verifying Concurrent Objects", JPDC 1993; G. Lowe, "Testing for Linearizability", CCPE 2017.
 """
@@ -18,7 +18,7 @@ FOREVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One operation: what was asked, when, and what came of it. `is_known` False: it may have happened or not."""
+    """One operation with the times of its call and return. `is_known` False: it may have happened or not."""
 
     f: str
     value: Hashable
@@ -38,7 +38,7 @@ class SearchAnswer:
 
 
 class Model:
-    """An object as its specification: `step` gives the state after a call, or None where the call cannot have happened then."""
+    """The specification of an object: `step` gives the state after a call, or None if the call is impossible in this state."""
 
     initial: Hashable = None
 
@@ -60,33 +60,33 @@ class Register(Model):
 
 
 class CasRegister(Register):
-    """A register with `cas` of (old, new), which happens only where the value is the old one."""
+    """A register with `cas` of (old, new), which happens only if the value is the old one."""
 
     def step(self, state: Hashable, call: Call) -> tuple[Hashable] | None:
         """A `cas` swaps the value; other calls are those of a register."""
         if call.f != "cas":
             return super().step(state, call)
-        assert isinstance(call.value, tuple), "the reader of operations refuses a cas without its two values"
+        assert isinstance(call.value, tuple), "the reader of operations refuses a cas without two values"
         old, new = call.value
         return (new,) if state == old else None
 
 
 class Mutex(Model):
-    """`acquire` where it is free, `release` where it is held."""
+    """`acquire` is possible if it is free, `release` if it is held."""
 
     initial = False
 
     def step(self, state: Hashable, call: Call) -> tuple[Hashable] | None:
-        """Take or give back the lock."""
+        """Acquire or release the lock."""
         if call.f == "acquire":
             return None if state else (True,)
         return (False,) if state else None
 
 
 def linearizable(calls: Iterable[Call], model: Model, give_up: Callable[[], bool] = lambda: False) -> SearchAnswer:
-    """Judge each object (`key`) for itself: a history is linearizable if and only if it is so object by object.
+    """Check each object (`key`) separately: a history is linearizable if and only if every object is.
 
-    `give_up` is asked now and then; once it says True the answer is unknown, unless another object is broken.
+    `give_up` is called from time to time; after it returns True the answer is unknown, unless another object is broken.
     """
     by_key: dict[Hashable, list[Call]] = defaultdict(list)
     for call in calls:
@@ -104,7 +104,7 @@ def linearizable(calls: Iterable[Call], model: Model, give_up: Callable[[], bool
 
 
 def _search(calls: Sequence[Call], model: Model, give_up: Callable[[], bool]) -> SearchAnswer:
-    """Depth first; a stack of (placed, state) that are still to be gone on from."""
+    """Depth-first search over configurations (placed operations as a bit mask, state)."""
     ordered = sorted(calls, key=lambda call: call.called)
     known = sum(1 << place for place, call in enumerate(ordered) if call.is_known)
     start = (0, model.initial)
@@ -124,7 +124,7 @@ def _search(calls: Sequence[Call], model: Model, give_up: Callable[[], bool]) ->
 
 
 def _following(ordered: Sequence[Call], model: Model, placed: int, state: Hashable) -> Iterable[tuple[int, Hashable]]:
-    """Where one more call may be placed next: every one called before any of the calls not yet placed had returned."""
+    """The next configurations. A call can be placed next if it began before any unplaced known call had returned."""
     first_return = FOREVER
     place = _first_open(placed)
     following = []
@@ -137,7 +137,7 @@ def _following(ordered: Sequence[Call], model: Model, placed: int, state: Hashab
             if call.is_known:
                 first_return = min(first_return, call.returned)
         place += 1
-    # What was called first is tried first: it is the last on the stack.
+    # The stack is last in, first out: the earliest call is tried first.
     return reversed(following)
 
 

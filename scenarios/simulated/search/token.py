@@ -1,4 +1,4 @@
-"""A world in one word, that can be mailed and typed: what `tasklab replay` takes. Input from elsewhere: every size is bounded."""
+"""Tokens: a world as one word that can be mailed and typed, for `tasklab replay`. Untrusted input: every size is bounded."""
 
 import base64
 import binascii
@@ -30,7 +30,7 @@ READ_EVERY_MIN_S = 0.001
 
 
 class Token(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A world: the `seed`-th of a series, or, where there is a `plan`, that one; and the system that is in it."""
+    """A world (number `seed` of a series, or `plan`, if given) and its system."""
 
     series: str
     system: str
@@ -45,10 +45,10 @@ class Token(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read_token(text: str) -> Token:
-    """The token that was written so.
+    """Parse a token.
 
     Raises:
-        NotAToken: it is none, or it holds more than a token may.
+        NotAToken: the text is not a token, or exceeds a limit of tokens.
     """
     if len(text) > TOKEN_CHARACTERS_MAX:
         raise NotAToken(text, f"it has more than {TOKEN_CHARACTERS_MAX:,} characters")
@@ -64,7 +64,7 @@ def read_token(text: str) -> Token:
 
 
 def check_trusted(token: Token, *, system: str | None = None, scenario: str | None = None) -> None:
-    """A token names code by its address; only registered code is imported because of it, or the code that the user names, too.
+    """Check that the code named by a token is registered, or also named by the user; other code must not be imported.
 
     Raises:
         NotTrusted: the token names a system or a scenario that is neither registered nor the one that the user named.
@@ -77,7 +77,7 @@ def check_trusted(token: Token, *, system: str | None = None, scenario: str | No
 
 
 def options_of(token: Token) -> str:
-    """The options that `tasklab replay` needs beside this token, with a space before each; nothing where all code is registered."""
+    """The options that `tasklab replay` needs beside this token, with a space before each; "" if all code is registered."""
     system = "" if is_registered(token.system) else f" --system {token.system}"
     base = base_of(token.series)
     scenario = "" if is_registered(base) else f" --scenario {base}"
@@ -102,7 +102,7 @@ def _planned(text: str, rest: str) -> Token:
 
 
 def _problem_of(plan: WorldPlan) -> str:
-    """What no world can be made of, or only a world without end; "" where it can."""
+    """Why the plan makes no world, or an endless one; "" if it is valid."""
     counts = {"tasks": len(plan.tasks), "strikes": len(plan.strikes), "failpoints": len(plan.call_faults)}
     counts["strange messages"] = len(plan.strays)
     for name, count in counts.items():

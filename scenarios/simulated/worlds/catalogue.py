@@ -1,19 +1,27 @@
-"""A scenario of the catalogue as a simulated world: the same plan that real services get, in the words of a world."""
+"""A scenario of the catalogue as a simulated world: the same plan as on real services."""
 
 from scenarios.experiment import plan as nemesis
+from scenarios.experiment.arrival import RedriveWhenDead
 from scenarios.experiment.scenario import Scenario
 from scenarios.simulated.system import Terms
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedTask, WorldPlan, planned
 
-PATIENCE_S = 10.0
-"""How long after the last submission a strike may still wait for its moment, as on real services."""
+STRIKE_TIMEOUT_S = 10.0
+"""How long after the last submission a strike may still wait for its trigger, as on real services."""
 READ_EVERY_S = 0.1
 ERRATIC = DelayPlan("erratic", slow_share=0.05, slow_s=0.05)
 
 
 def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
-    """The world that this seed makes of the scenario: what is submitted when, what strikes when, how long everything takes."""
-    plan = nemesis.plan(scenario, seed, attempts_max=terms.policy.attempts_max or 1, pace=terms.pace)
+    """The world of this scenario and seed: submissions, strikes and delays."""
+    plan = nemesis.plan(
+        scenario,
+        seed,
+        attempts_max=terms.policy.attempts_max or 1,
+        pace=terms.pace,
+        capabilities=terms.capabilities,
+    )
+    redriven = {act.does.task for act in plan.acts if isinstance(act.does, RedriveWhenDead)}
     return WorldPlan(
         scenario=scenario.name,
         seed=seed,
@@ -23,7 +31,10 @@ def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
                 arrival.submit.task,
                 dict(arrival.submit.payload),
                 user=arrival.submit.user,
+                twice=arrival.again > 0,
+                cancel_s=arrival.cancel_s,
                 deadline_s=arrival.submit.deadline_s,
+                redriven=arrival.submit.task in redriven,
             )
             for arrival in plan.arrivals
         ),
@@ -32,5 +43,5 @@ def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
         forgets_queues=terms.stands_forgotten_queues,
         read_every_s=READ_EVERY_S,
         must_bite=True,
-        patience_s=PATIENCE_S,
+        patience_s=STRIKE_TIMEOUT_S,
     )

@@ -18,7 +18,15 @@ from scenarios.record.history import Event
 from scenarios.systems.http_client import HttpClient
 from scenarios.systems.reference.access import token_of, users_file_of
 from scenarios.systems.reference.rows import account_of, trail_of
-from scenarios.systems.reference.terms import CLAIMS, LAB, RESERVATIONS, pace_of, policy_of, replace_settings
+from scenarios.systems.reference.terms import (
+    CAPABILITIES,
+    CLAIMS,
+    LAB,
+    RESERVATIONS,
+    pace_of,
+    policy_of,
+    replace_settings,
+)
 
 if TYPE_CHECKING:
     from scenarios.systems.reference.simulated import ReferenceSimulation
@@ -38,6 +46,7 @@ class Reference:
     workers: int = 2
     needs: frozenset[ServiceName] = frozenset({"mysql", "redis", "rabbitmq"})
     claims: frozenset[Guarantee] = CLAIMS
+    capabilities: frozenset[str] = CAPABILITIES
 
     @property
     def reservations(self) -> Mapping[str, frozenset[Guarantee]]:
@@ -124,7 +133,7 @@ class Reference:
 
 
 def _argv(role: str) -> list[str]:
-    # -P: whatever lies in the directory in which the lab was started is not imported.
+    # -P: modules in the current directory are not imported.
     return [sys.executable, "-P", "-m", reference_impl.__name__, role]
 
 

@@ -19,17 +19,20 @@ from reference_impl.metrics import Metrics
 from reference_impl.ports import Broker, Cache, PublishOutcome
 from reference_impl.roles import loops_of
 from reference_impl.rows.cancellation import Cancelled
+from reference_impl.rows.dead_letter import open_letters
 from reference_impl.rows.schema import metadata
+from reference_impl.rows.transactions import read
 from reference_impl.runtime import Runtime
 from reference_impl.settings import Settings
 from scenarios.contract.probe import Probe
-from scenarios.contract.system import Account, Cancel, Operation, Outcome, ReadStatus, Submit
+from scenarios.contract.system import Account, Cancel, Operation, Outcome, ReadStatus, Redrive, Submit
 from scenarios.contract.tasklab_probe import TaskError
 from scenarios.record.history import Event
 from scenarios.simulated.system import MakeProbe, Sizes, Terms
 from scenarios.systems.reference.probe import LeaseRecorder, handler, leader_job
 from scenarios.systems.reference.rows import account_of, trail_of
 from scenarios.systems.reference.terms import (
+    CAPABILITIES,
     CLAIMS,
     LAB,
     NEVER_S,
@@ -58,6 +61,8 @@ SIMULATED = replace_settings(
 )
 """As in the lab, with shorter durations (each margin kept) but longer pauses of idle loops: simulated time is free, polling is not."""
 
+LETTERS_MAX = 1000
+
 _METRICS = Metrics()
 """Shared by all simulated processes: their counters are never read."""
 
@@ -67,7 +72,7 @@ def _tables() -> Tables:
     return Tables(metadata, DIALECT)
 
 
-class ReferenceWords:
+class ReferenceErrorFactory:
     """The reference's own errors and outcomes, for the simulated services."""
 
     def unavailable(self, why: str) -> Exception:
@@ -94,7 +99,7 @@ class ReferenceSimulation:
     settings: Settings = SIMULATED
     patch: Patch = unpatched
     net_off: str = ""
-    words: ReferenceWords = field(default_factory=ReferenceWords)
+    errors: ReferenceErrorFactory = field(default_factory=ReferenceErrorFactory)
 
     @property
     def bounds(self) -> Bounds:
@@ -106,8 +111,14 @@ class ReferenceSimulation:
         """As on real services, for these settings."""
         settings = self.settings
         has_net = has_safety_net(settings)
-        claims = CLAIMS - REST_ON.get(self.net_off, frozenset())
-        return Terms(claims, policy_of(settings), pace_of(settings), RESERVATIONS, stands_forgotten_queues=has_net)
+        return Terms(
+            CLAIMS - REST_ON.get(self.net_off, frozenset()),
+            policy_of(settings),
+            pace_of(settings),
+            RESERVATIONS,
+            stands_forgotten_queues=has_net,
+            capabilities=CAPABILITIES,
+        )
 
     def without(self, net: str) -> "ReferenceSimulation":
         """The same with one safety net off; the sweep of undelivered tasks is the reference's own."""
@@ -202,3 +213,8 @@ def _serve(api: Api, operation: Operation) -> Outcome:
             if answer is Cancelled.TOO_LATE:
                 return Outcome("fail", detail=f"409 the task has ended: {task.status}")
             return Outcome("ok" if answer is Cancelled.DONE else "info", id=task.id, state=task.status)
+        case Redrive():
+            letters = read(api.engine, lambda connection: open_letters(connection, rows_max=LETTERS_MAX))
+            letter = next((one.id for one in letters if one.task_id == operation.id), 0)
+            return Outcome("ok") if letter and api.redrive(letter) else Outcome("fail", detail="404 no such letter")
+    return Outcome("fail", detail=f"400 this API has no {type(operation).__name__}")

@@ -20,6 +20,7 @@ from chaos.faults import (
     Fault,
     KillProcess,
     KillService,
+    LoseProcess,
     PauseProcess,
     SwallowAck,
     WithholdConfirm,
@@ -28,6 +29,7 @@ from chaos.injectors.injector import injector_of
 
 FAULTS_TO_DO: tuple[Fault, ...] = (
     KillProcess("worker-1"),
+    LoseProcess("worker-1"),
     PauseProcess("worker-1"),
     KillService("rabbitmq"),
     FailOverRedis(),

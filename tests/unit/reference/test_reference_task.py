@@ -25,7 +25,7 @@ def test_every_state_is_waiting_or_held_or_final_and_only_one_of_them() -> None:
 def test_the_judge_knows_the_transitions_of_the_system_and_beside_them_only_a_burial_without_an_attempt() -> None:
     """R2: two tables, written twice, so that one cannot excuse the other. The reference buries no task that waits; others may (rule 20)."""
     ours = {(before, after) for before, afters in TRANSITIONS.items() for after in afters}
-    the_judge_s = {(before, after) for before, afters in legal_transitions.MOVES.items() for after in afters}
+    the_judge_s = {(before, after) for before, afters in legal_transitions.TRANSITIONS.items() for after in afters}
 
     assert the_judge_s == ours | {("ACCEPTED", "DEAD"), ("RETRYING", "DEAD")}
 

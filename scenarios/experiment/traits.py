@@ -1,0 +1,243 @@
+"""What tasks of a workload may be beyond plain ones: each trait is one frozen class, given to a share of the tasks by the seed.
+
+To add one: a class here, and its import in scenario.py, where scenarios find it. A trait that the system is not able to have is left
+out of the plan (`needs`), and what `payload` says of it is done by the handler (scenarios/contract/tasklab_probe.py).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, ClassVar
+
+from scenarios.experiment.arrival import Arrival, Limits
+from scenarios.experiment.ranges import Between, draw
+
+UNSTATED_LEASE_S = 2.0
+"""Assumed duration of a lease that a system does not state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trait:
+    """Of about `percent` of the tasks. `needs`: the capability without which the lab plans nothing of it."""
+
+    needs: ClassVar[str | None] = None
+
+    percent: int = 100
+
+    def is_for(self, limits: Limits) -> bool:
+        """Whether the system can have it."""
+        return self.needs is None or self.needs in limits.capabilities
+
+    def given(self, arrivals: Sequence[Arrival], chance: Random, limits: Limits) -> tuple[Arrival, ...]:
+        """The same submissions, some of them with this trait."""
+        return tuple(
+            self._given(arrival, chance, limits) if chance.randrange(100) < self.percent else arrival
+            for arrival in arrivals
+        )
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        """One submission with the trait."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailsUnknown(Trait):
+    """It fails `times` times, and nobody can tell whether a retry would heal it."""
+
+    times: int = 1
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        return _ending(arrival, ["unknown"] * self.times)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KillsWorker(Trait):
+    """Its handler ends its own process by SIGKILL, `times` times; None: always (poison)."""
+
+    times: int | None = None
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        return _ending(arrival, ["die"] * (limits.attempts_max + 3 if self.times is None else self.times))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutlastsLease(Trait):
+    """It works for longer than the lease that the system states: `leases` times as long."""
+
+    leases: float | Between[float] = 1.5
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        lease_s = limits.pace.lease_s or UNSTATED_LEASE_S
+        return _with(arrival, work_s=round(lease_s * draw(self.leases, chance), 3))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HasResult(Trait):
+    """Its handler hands back a result of `size` characters."""
+
+    needs = "result"
+
+    size: int | Between[int] = 20
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        return _with(arrival, result_size=draw(self.size, chance))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportsProgress(Trait):
+    """Its handler reports its progress `times` times, and works for `work_s`."""
+
+    times: int = 4
+    work_s: float | Between[float] = 0.1
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        return _with(arrival, reports=self.times, work_s=draw(self.work_s, chance))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HasChildren(Trait):
+    """Its handler hands back `count` payloads to be submitted, each of which hands back the next of a chain of `deep` tasks.
+
+    `joined`: and one payload to run when all of the `count` are done.
+    """
+
+    needs = "children"
+
+    count: int | Between[int] = 3
+    deep: int = 1
+    joined: bool = True
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        task = arrival.submit.task
+        children = [self._child(f"{task}.{number + 1}", self.deep) for number in range(draw(self.count, chance))]
+        then = {"then": _plain(f"{task}.then")} if self.joined else {}
+        return _with(arrival, children=children, **then)
+
+    def _child(self, task: str, deep: int) -> dict[str, object]:
+        return {**_plain(task), **({"children": [self._child(f"{task}.1", deep - 1)]} if deep > 1 else {})}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsCancelled(Trait):
+    """Its client withdraws it `after_s` seconds after its acknowledgement."""
+
+    needs = "cancel"
+
+    after_s: float | Between[float] = 0.1
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        return replace(arrival, cancel_s=draw(self.after_s, chance))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HasDeadline(Trait):
+    """It must not start later than `deadline_s` seconds after its submission."""
+
+    needs = "deadline"
+
+    deadline_s: float | Between[float] = 1.0
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        return _submitting(arrival, deadline_s=draw(self.deadline_s, chance))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsScheduled(Trait):
+    """It must not start earlier than `due_s` seconds after its submission."""
+
+    needs = "due"
+
+    due_s: float | Between[float] = 1.0
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        return _submitting(arrival, due_s=draw(self.due_s, chance))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsOrdered(Trait):
+    """It has one of `keys` ordering keys."""
+
+    needs = "order_key"
+
+    keys: int = 3
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        return _submitting(arrival, order_key=f"order-{chance.randint(1, self.keys)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HasPriority(Trait):
+    """It has one of `classes` priorities, 1 the lowest."""
+
+    needs = "priority"
+
+    classes: int = 2
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        return _submitting(arrival, priority=chance.randint(1, self.classes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HasScope(Trait):
+    """It has one of `scopes` scopes, `scope-1` and so on."""
+
+    needs = "scope"
+
+    scopes: int = 2
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        return _submitting(arrival, scope=f"scope-{chance.randint(1, self.scopes)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsResubmitted(Trait):
+    """Its client submits it `times` times more by the same key, as after an answer that was lost."""
+
+    times: int = 1
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        return replace(arrival, again=self.times)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharesKey(Trait):
+    """After `after_s` seconds another task, with another payload, is submitted once under the same key."""
+
+    after_s: float | Between[float] = 0.5
+
+    def given(self, arrivals: Sequence[Arrival], chance: Random, limits: Limits) -> tuple[Arrival, ...]:
+        """The same submissions, and the others among them by their time."""
+        others = [self._given(arrival, chance, limits) for arrival in arrivals if chance.randrange(100) < self.percent]
+        return tuple(sorted([*arrivals, *others], key=lambda arrival: arrival.at_s))
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        task = f"{arrival.submit.task}-again"
+        other = replace(arrival, at_s=round(arrival.at_s + draw(self.after_s, chance), 3), tries=1)
+        return _submitting(other, task=task, payload={**arrival.submit.payload, "task": task})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfFewUsers(Trait):
+    """All tasks are of `users` users, who so come to their limits."""
+
+    users: int = 2
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        return _submitting(arrival, user=f"user-{chance.randint(1, self.users)}")
+
+
+def _ending(arrival: Arrival, outcomes: list[str]) -> Arrival:
+    """With these outcomes, unless others are planned already: one task has one way to fail."""
+    return arrival if "outcomes" in arrival.submit.payload else _with(arrival, outcomes=outcomes)
+
+
+def _with(arrival: Arrival, **payload: object) -> Arrival:
+    return _submitting(arrival, payload={**arrival.submit.payload, **payload})
+
+
+def _submitting(arrival: Arrival, **fields: Any) -> Arrival:
+    return replace(arrival, submit=replace(arrival.submit, **fields))
+
+
+def _plain(task: str) -> dict[str, object]:
+    return {"task": task, "work_s": 0.01}
