@@ -149,7 +149,7 @@ class Guarantee(enum.StrEnum):
     )
     LEASE_KEPT = (
         "lease_kept",
-        "An attempt that works for more than four times as long as its lease renews it.",
+        "While an attempt works, its lease is renewed at least as often as stated.",
     )
     NOT_DONE_AFTER_DEADLINE = (
         "not_done_after_deadline",

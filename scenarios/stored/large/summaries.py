@@ -24,7 +24,7 @@ EVENTS_OF_UNREMARKABLE_MAX = 60
 
 _COLUMNS = {
     **dict.fromkeys(("t_ns", "attempt", "fence"), "BIGINT"),
-    **dict.fromkeys(("t_s", "due_s", "deadline_s", "ttl_s"), "DOUBLE"),
+    **dict.fromkeys(("t_s", "due_s", "deadline_s"), "DOUBLE"),
     **dict.fromkeys(
         ("event", "task", "resource", "step", "from", "to", "state", "key", "user", "scope", "order_key", "result"),
         "VARCHAR",
@@ -171,9 +171,11 @@ class Summaries:
 
 
 def _limited(policy: Policy) -> Iterator[str]:
-    """SQL conditions for tasks that a limit on all tasks, on users or on waiting makes remarkable."""
+    """SQL conditions for tasks that a limit on all tasks, on users, on waiting or on leases makes remarkable."""
     if isinstance(policy.wait_s, int | float):
         yield f"start_ns > acknowledged_ns + {ns_of(policy.wait_s)}"
+    if policy.renew_s is not None:
+        yield f"end_ns > lease_ns + {ns_of(policy.renew_s)}"
     limits: list[str] = [] if policy.concurrency is None else [policy.concurrency.by]
     limits += [] if policy.execution_window is None else [str(policy.execution_window.get("by") or "all")]
     if any(by in ("all", "user") for by in limits):
@@ -233,7 +235,7 @@ WITH named AS (
         END AS code,
         coalesce(t_ns, CAST(round(t_s * {NS_PER_S}) AS BIGINT)) AS t_ns,
         event = 'attempt.fail' AS is_failure,
-        "from", "to", state, fence, step, deadline_s, ttl_s, priority, result,
+        "from", "to", state, fence, step, deadline_s, priority, result,
         CASE WHEN key IS NOT NULL THEN hash(key, coalesce("user", '')) END AS key
     FROM {{source}}
     WHERE event NOT IN ({_IGNORED_NAMES})
@@ -267,7 +269,7 @@ WITH named AS (
         min(CASE WHEN code = {_ONE["status"]} AND state = 'SUCCEEDED' THEN t_ns END) AS read_final_ns,
         max(CASE WHEN code = {_ONE["status"]} AND state <> 'SUCCEEDED' THEN t_ns END) AS read_other_ns,
         min(deadline_s) AS deadline_s,
-        min(CASE WHEN code = {_ONE["lease.acquired"]} THEN t_ns + ttl_s * {NS_PER_S} END) AS lease_end_ns
+        min(CASE WHEN code = {_ONE["lease.acquired"]} THEN t_ns END) AS lease_ns
     FROM named
     WHERE subject IS NOT NULL
     GROUP BY subject
@@ -286,11 +288,11 @@ SELECT
         AND (read_final_ns IS NULL OR effect_ns <= read_final_ns)
         AND (results_read = 0 OR (read_result_min = read_result_max AND (result IS NULL OR result = read_result_min)))
         AND (deadline_s IS NULL OR greatest(start_ns, end_ns, coalesce(succeeded_ns, end_ns)) <= deadline_s * {NS_PER_S} - 1)
-        AND (lease_end_ns IS NULL OR end_ns <= lease_end_ns)
         AND ({_ROWS} = 0 OR ({_ROWS} = 3 AND accepted_ns < running_ns AND running_ns < succeeded_ns)),
         false
     ) AS plain,
-    has_states, start_ns, end_ns, last_ns, acknowledged_ns, read_ns, results_read, result, key, key <> key_max AS has_keys, names_priority,
+    has_states, start_ns, end_ns, lease_ns,
+    last_ns, acknowledged_ns, read_ns, results_read, result, key, key <> key_max AS has_keys, names_priority,
     {_READS} AS reads,
     read_final_ns IS NOT NULL AS reads_final,
     {_REPORTS} AS reports,

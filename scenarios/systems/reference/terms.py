@@ -81,6 +81,8 @@ NEVER_S = 3600.0
 
 RETRY_WAIT_S = 6.0
 """How long a retry that is due may wait for the relay, the broker and a free worker. Never shorter than its delay: that is exact."""
+LEASES_UNTIL_RENEWED = 4
+"""A lease is renewed several times while it lasts; a machine that stands still for so many leases is not one to state limits for."""
 TOLERANCE_S = 0.1
 """By how much clocks of one machine may differ."""
 
@@ -93,7 +95,7 @@ def policy_of(settings: Settings) -> Policy:
         tolerance_s=TOLERANCE_S,
         budget_s=BUDGET_S,
         dead_letters=True,
-        renews_leases=True,
+        renew_s=LEASES_UNTIL_RENEWED * settings.lease_s,
         ends_at_deadline=True,
     )
 
