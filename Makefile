@@ -1,4 +1,4 @@
-# make demo: set up and show what the lab does.  make test: set up, bring the services, run every test.  make test-quick: while you work.
+# make demo: set up and show what the lab does.  make test: set up, install the services, run every test.  make test-quick: while you work.
 .POSIX:
 .SUFFIXES:
 
@@ -6,9 +6,10 @@ PYTHON = python3
 VENV = .venv
 BIN = $(VENV)/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
-PYTEST = $(BIN)/pytest
+# A process for each core, four at most: each starts services of its own. A file of tests stays in one process, the slow folders come first.
+PYTEST = $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-# One target a kind of test: tests/README.md says what each is.
+# One target for each kind of test; tests/README.md describes them.
 KINDS = test-unit test-stateful test-simulation test-conformance test-services test-end-to-end test-negative test-plugin test-packaging test-browser test-architecture test-third-party
 
 # The tests to run while working: no services, no test marked slow, a tenth of the drawn examples.
@@ -24,7 +25,7 @@ demo: $(VENV)/installed
 
 # A missing service fails the tests in CI; elsewhere its tests are skipped with their reason.
 test: $(VENV)/installed-dev
-	@.ci/services $(BIN) || { test -z "$$CI" && echo "going on without: tests that need it are skipped"; }
+	@.ci/services $(BIN) || { test -z "$$CI" && echo "going on without services: tests that need them are skipped"; }
 	$(MAKE) lint
 	$(PYTEST)
 
@@ -53,7 +54,7 @@ $(KINDS): $(VENV)/installed-dev
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "tasklab needs Python 3.11 or newer; say which: make PYTHON=python3.12"; exit 1; }
+		{ echo "tasklab needs Python 3.11 or newer; name one: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt

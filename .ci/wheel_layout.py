@@ -1,8 +1,8 @@
-"""Build hook of the wheel: all that it installs lies below `tasklab`, so that no generic name reaches the site-packages of a user.
+"""Build hook of the wheel: everything that it installs is below `tasklab`, so that no generic name is in a user's site-packages.
 
-In the repository the lab's packages stand at the top (`scenarios`, `chaos`, …). A wheel holds them as `tasklab._lab.scenarios`, …:
-copied, with their import statements changed accordingly, line by line. So a user's package of the same name and the lab's can live in
-one process, and a type checker finds the lab's by their real names. An editable install is not changed: it is the repository.
+In the repository the lab's packages are at the top (`scenarios`, `chaos`, …). A wheel holds them as `tasklab._lab.scenarios`, …:
+copied, with their import statements changed, line by line. So a user's package of the same name can be imported in the same process,
+and a type checker finds the lab's packages by their real names. An editable install is not changed: it is the repository.
 """
 
 import ast
@@ -20,12 +20,12 @@ INIT = '"""The packages of the lab, as a wheel installs them. Nothing in here is
 
 
 class LayoutHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Replaces the files of a standard wheel by the copies."""
+    """Replaces the files of a standard wheel with the copies."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the copies, and name them as the content of the wheel."""
+        """Write the copies, and register them as the content of the wheel."""
         if version == "editable":
             return
         self._directory = Path(tempfile.mkdtemp(prefix="tasklab-wheel-"))
@@ -39,7 +39,7 @@ class LayoutHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def lay_out(repository: Path, target: Path) -> None:
-    """Copy the face and the packages to `target`, as a wheel holds them."""
+    """Copy the public package and the others to `target`, in the layout of a wheel."""
     home = target.joinpath(*HOME.split("."))
     _copy(repository / FACE, target / FACE)
     for package in PACKAGES:
@@ -55,7 +55,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def relocated(source: str, name: str) -> str:
-    """The source with every import of a package of the lab leading to its place in a wheel; no line is added or moved.
+    """The source with every import of a package of the lab changed to its name in a wheel; no line is added or moved.
 
     Raises:
         SyntaxError: an `import package.module` without `as`: it would bind the package's old name.
@@ -81,5 +81,5 @@ def _is_ours(module: str) -> bool:
 
 def _replace(lines: list[str], number: int, before: str, after: str) -> None:
     line = lines[number - 1]
-    assert line.count(before) == 1, f"an import statement begins as it is written: {line!r}"
+    assert line.count(before) == 1, f"an import statement is on one line, in normal form: {line!r}"
     lines[number - 1] = line.replace(before, after)

@@ -119,52 +119,44 @@ class FailOverRedis(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class SwallowAck(Fault):
+class _NthOnAmqpLink(Fault):
+    """A fault at the `nth` operation of one kind on the link of `process` to RabbitMQ."""
+
+    waits_for_traffic = True
+    needs_link = True
+
+    process: str
+    nth: int
+
+    @property
+    def struck_service(self) -> str:
+        """RabbitMQ: the fault strikes the connection to it."""
+        return "rabbitmq"
+
+    def flaw(self) -> str:
+        """A count below 1, which is never reached."""
+        return "" if self.nth >= 1 else f"{self.name} counts from 1, not from {self.nth}"
+
+
+@dataclass(frozen=True, slots=True)
+class SwallowAck(_NthOnAmqpLink):
     """The `nth` basic.ack that `process` sends to RabbitMQ never arrives; then its connection is cut. Heals by itself.
 
     Counted from the start of the fault, over all connections of the process; an ack of many deliveries counts once.
     """
 
     name = "ack_swallowed"
-    waits_for_traffic = True
-    needs_link = True
     loses_ack = True
-
-    process: str
-    nth: int
-
-    @property
-    def struck_service(self) -> str:
-        """RabbitMQ: the fault strikes the connection to it."""
-        return "rabbitmq"
-
-    def flaw(self) -> str:
-        """A count below 1, which is never reached."""
-        return _flaw_of_count(self.name, self.nth)
 
 
 @dataclass(frozen=True, slots=True)
-class WithholdConfirm(Fault):
+class WithholdConfirm(_NthOnAmqpLink):
     """The `nth` basic.publish of `process` arrives; after it nothing passes between the process and RabbitMQ in either direction.
 
     Counted as in SwallowAck. Heals by cutting the frozen connections and accepting new ones; the withheld frames are lost.
     """
 
     name = "confirm_withheld"
-    waits_for_traffic = True
-    needs_link = True
-
-    process: str
-    nth: int
-
-    @property
-    def struck_service(self) -> str:
-        """RabbitMQ: the fault strikes the connection to it."""
-        return "rabbitmq"
-
-    def flaw(self) -> str:
-        """A count below 1, which is never reached."""
-        return _flaw_of_count(self.name, self.nth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +198,6 @@ class DegradeNetwork(Fault):
 def injector_name(fault: type[Fault]) -> str:
     """Name of the module of an injector: the class name of its fault in snake case."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", fault.__name__).lower()
-
-
-def _flaw_of_count(fault: str, nth: int) -> str:
-    return "" if nth >= 1 else f"{fault} counts from 1, not from {nth}"
 
 
 FAULTS: Mapping[str, type[Fault]] = {

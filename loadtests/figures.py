@@ -93,7 +93,7 @@ def _rate(sent_ns: Sequence[int], plan: LoadPlan) -> float:
 
 
 def _lines(file: Path) -> list[SubmissionLine]:
-    """The lines about tasks. A last line that a kill tore is ignored, as by the checkers."""
+    """The lines about tasks. A last line torn by a kill is ignored, as by the checkers."""
     try:
         content = file.read_bytes()
     except FileNotFoundError:

@@ -23,7 +23,7 @@ class Generator:
     """Submits a plan to the API at `base_url`, once, and records it in `directory`.
 
     `on_answer` is called with each answer and the seconds since the due time of its submission. `token`: the bearer token of the API;
-    "": it asks for none.
+    "": none.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ USAGE = """usage: python -m reference_impl ROLE
 roles: api      the HTTP API
        relay    publishes the outbox
        worker   runs tasks
-       rescuer  repairs tasks with an expired lease, undelivered and overdue tasks
+       rescuer  repairs undelivered and overdue tasks, and tasks with an expired lease
        embedded all of these in one process, on SQLite and in memory
        migrate  brings the database schema up to date, then ends
 

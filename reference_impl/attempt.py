@@ -18,7 +18,7 @@ class Attempt:
 
     @property
     def task(self) -> Task:
-        """The task as it was when it was claimed."""
+        """The task, as of the claim."""
         return self.claim.task
 
     @property

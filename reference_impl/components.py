@@ -1,4 +1,4 @@
-"""The components of a process, whatever its role, and the loops built from them. Independent of any adapter."""
+"""The components of a process of any role, and the loops built from them. Independent of any adapter."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class ComponentClasses:
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """What one process consists of. `bootstrap.assemble` makes it from settings; a simulator makes it directly."""
+    """The components of one process. `bootstrap.assemble` makes them from settings; a simulator makes them directly."""
 
     settings: Settings
     runtime: Runtime

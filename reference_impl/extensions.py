@@ -27,7 +27,7 @@ class LeaderJob(Protocol):
 
 
 class Observer:
-    """Is called when this process gains, extends or gives up a lease or a lock. Does nothing; a subclass overrides what it needs.
+    """Called when this process acquires, extends or releases a lease or a lock. Does nothing; a subclass overrides methods.
 
     Methods must return quickly and must not raise.
     """
@@ -39,7 +39,7 @@ class Observer:
         """The heartbeat extended the lease to `ttl_s` from now."""
 
     def claim_released(self, claim: Claim) -> None:
-        """The attempt is about to give up its lease."""
+        """The attempt is about to release its lease."""
 
     def acknowledging(self, claim: Claim) -> None:
         """The message of this attempt is about to be acknowledged."""

@@ -22,7 +22,7 @@ class Metrics:
             "limits_unchecked", "Submissions accepted unchecked because Redis was down."
         )
         self.settled = self._counter("attempts_settled", "Attempts by outcome.", "outcome")
-        self.redeliveries = self._counter("redeliveries", "Messages that the broker delivered again.")
+        self.redeliveries = self._counter("redeliveries", "Redelivered messages.")
         self.broker_connections_lost = self._counter("broker_connections_lost", "Lost connections to the broker.")
         self.published = self._counter("published", "Messages published, by the broker's answer.", "outcome")
         self.swept = self._counter("swept", "Tasks repaired by a sweep, by cause.", "cause")

@@ -1,6 +1,6 @@
 """Ports: everything the reference system needs from its world, as Protocols over builtins and plain data. Imports nothing of the package.
 
-Every call of a port may block, may fail, and is a point where the process can die: a simulator needs to know no more.
+Every call of a port may block, may fail, and is a point where the process can die; a simulator needs no other points.
 The database port is SQLAlchemy's Engine itself.
 """
 
@@ -51,7 +51,7 @@ class Message:
 
 
 class PublishOutcome(enum.Enum):
-    """What the broker answered for one published message."""
+    """The broker's answer to one published message."""
 
     CONFIRMED = "confirmed"  # the broker has it on disk
     RETURNED = "returned"  # no such queue
@@ -89,7 +89,7 @@ class Consumer(Protocol):
         """The next message, or None if none arrived in time.
 
         Raises:
-            BrokerConnectionLost: the channel is gone; every unacknowledged message will be delivered again.
+            BrokerConnectionLost: the channel is gone; every unacknowledged message will be redelivered.
         """
 
     def ack(self, delivery: Delivery) -> None:

@@ -25,7 +25,7 @@ def run_role(role: str, settings: Settings, *, patch: Patch = unpatched) -> int:
     `patch` makes a variant of the system.
 
     Raises:
-        SettingsInvalid: the API has no users, and is not told that it needs none.
+        SettingsInvalid: the API has no users, and authentication is not off.
     """
     users = _users_of(role, settings)
     shutdown = ShutdownEvent()
@@ -44,12 +44,12 @@ def run_role(role: str, settings: Settings, *, patch: Patch = unpatched) -> int:
     finally:
         components.broker.close()
         components.engine.dispose()
-    log.info("ended" if finished else "ended; unfinished attempts were given back")
+    log.info("ended" if finished else "ended; unfinished attempts were interrupted")
     return 0
 
 
 def _users_of(role: str, settings: Settings) -> "Users | None":
-    """Before anything starts: an API without its users would serve nobody, or everybody."""
+    """The users of the API, read before anything starts, so that a missing file ends the process at once."""
     if role not in API_ROLES:
         return None
     from reference_impl.http.users import users_of

@@ -8,7 +8,7 @@ from reference_impl.ports import Entropy
 
 MESSAGE_CHARACTERS_MAX = 500
 DOUBLINGS_MAX = 60
-"""Bound on the exponent: the delay has reached its maximum long before, and a float overflows after about a thousand doublings."""
+"""Bound on the exponent: the delay reaches its maximum long before, and a float overflows after about a thousand doublings."""
 
 FailureKind = Literal["transient", "permanent", "unknown"]
 

@@ -12,7 +12,7 @@ Loop = tuple[str, Callable[[], None]]
 
 
 def loops_of(role: str, components: Components, slots_ended: Shutdown) -> tuple[list[Loop], list[Loop]]:
-    """The loops of the role in two groups: those that work, and those that support them until `slots_ended`.
+    """The loops of the role in two groups: working loops, and loops that support them until `slots_ended`.
 
     The HTTP server of the API is not among them.
     """

@@ -1,4 +1,4 @@
-"""The runtime: what every loop receives first."""
+"""The runtime: the first argument of every loop."""
 
 from dataclasses import dataclass
 

@@ -25,7 +25,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     database_url: str = "sqlite:///reference.db"
     broker_url: str = "memory:"
     cache_url: str = "memory:"
-    sentinels: str = ""  # host:port,host:port,... : Sentinels that name the primary
+    sentinels: str = ""  # host:port,host:port,...
     sentinel_primary: str = ""
     prefix: str = ""  # of queue and key names, if several systems share a server
 
@@ -97,8 +97,8 @@ _DEFAULT_BOUNDS: Mapping[type, tuple[float, float]] = {
 }
 _BOUNDS: Mapping[str, tuple[float, float]] = {
     "http_port": (0, 65535),
-    "name": (0, 64),  # together with a suffix it must fit the columns of owners and actors
-    "prefix": (0, 54),  # together with a queue's name it must fit the column of queues
+    "name": (0, 64),  # with a suffix it must fit the columns of owners and actors
+    "prefix": (0, 54),  # with a queue's name it must fit the column of queues
     "prefetch": (1, 65535),
     "payload_bytes_max": (1, 1 << 20),  # the size of their columns
     "result_bytes_max": (1, 1 << 20),

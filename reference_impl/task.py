@@ -75,7 +75,7 @@ class Task:
     failure_message: str | None = None
 
     def has_used_up(self, attempts_max: int) -> bool:
-        """Whether it gets no further attempt: those against the budget have reached `attempts_max`."""
+        """Whether it gets no further attempt: `attempts_spent` has reached `attempts_max`."""
         return self.attempts_spent >= attempts_max
 
 

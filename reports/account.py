@@ -42,8 +42,8 @@ class Balance:
 
 
 def balance_of(account: AccountRecord) -> Balance:
-    """The account, added up again: a report that repeated a wrong sum would hide the error that it exists to show."""
-    counts = [(label, _amount(account, name), tone) for name, label, tone in _TERMS if _is_told(account, name)]
+    """The account, added up again, so that the report shows a wrong sum in verdicts.json."""
+    counts = [(label, _amount(account, name), tone) for name, label, tone in _TERMS if _is_counted(account, name)]
     total = sum(n or 0 for _, n, _ in counts)
     submitted = account.submitted if account.submitted is not None else total
     length = max(total, submitted, 1)
@@ -55,13 +55,13 @@ def balance_of(account: AccountRecord) -> Balance:
     return Balance(submitted, tuple(terms), total, agrees=account.balanced and total == submitted)
 
 
-def _is_told(account: AccountRecord, name: str) -> bool:
-    """Earlier versions of the judges had no place for tasks that wait rightly."""
+def _is_counted(account: AccountRecord, name: str) -> bool:
+    """Whether verdicts.json has this place: earlier versions of the lab did not count tasks that wait rightly."""
     return name != "waiting" or account.waiting is not None
 
 
 def _amount(account: AccountRecord, name: str) -> int | None:
     value: int | tuple[str, ...] | None = getattr(account, name)
     if isinstance(value, tuple):
-        return len(set(value) - set(account.strangers))  # tasks that no client submitted are no part of this sum
+        return len(set(value) - set(account.strangers))  # the sum does not include tasks that no client submitted
     return value

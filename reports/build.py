@@ -73,7 +73,7 @@ class Section:
 
 
 def write_report(run_directories: Sequence[Path], out: Path, *, inapplicable: Sequence[Inapplicable] = ()) -> Path:
-    """Write the report of some runs to `out`, whole or not at all; return `out`. `inapplicable`: shown in the matrix of several runs.
+    """Write the report of some runs to `out`, atomically; return `out`. `inapplicable`: shown in the matrix of several runs.
 
     Raises:
         NotARun: a path holds neither a run nor runs.
@@ -217,7 +217,7 @@ def _group_of(verdict: VerdictRecord) -> str:
 
 
 def _problems(run: StoredRun) -> tuple[str, ...]:
-    """Every failure of the lab's own work; a problem that an earlier sentence already contains is left out."""
+    """All failures of the lab, without those that an earlier sentence already contains."""
     problems: list[str] = []
     for problem in _all_problems(run):
         if not any(problem in earlier for earlier in problems):

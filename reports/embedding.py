@@ -10,11 +10,11 @@ from markupsafe import Markup
 
 HERE = Path(__file__).parent
 
-# `<` ends a script element, `&` begins an entity for a careless reader, and old engines treat U+2028 and U+2029 as line ends.
+# `<` could end the script element, `&` could begin an entity, and old engines treat U+2028 and U+2029 as line ends.
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
-# Invisible characters that change the text beside them: controls (except line feed and tab), and marks that turn the direction of
-# reading; and halves of surrogate pairs, which no encoding has. A task's name must not be able to rearrange the words of a verdict.
+# Invisible characters that change the text beside them: controls (except line feed and tab), and marks that change the direction of
+# reading; and halves of surrogate pairs, which cannot be encoded. A task's name must not be able to rearrange the words of a verdict.
 _INVISIBLE = {
     code: f"\\u{code:04x}"
     for code in (
@@ -36,12 +36,12 @@ _DIRECTORIES = re.compile(r"(?<![\w:/.+=-])/(?:[^\s/'\"<>]+/){2,}(?=[^\s/])")
 
 
 def visible(text: str) -> str:
-    """A text whose invisible characters are spelt out (`\\u202e`), so that they move no cursor and turn no direction of reading."""
+    """A text with invisible characters written as codes (`\\u202e`), so that they cannot move text or change its direction."""
     return text.translate(_INVISIBLE)
 
 
 def printable(value: object) -> object:
-    """A text with invisible characters spelt out and every full path shortened to its last name; any other value unchanged.
+    """A text with invisible characters written as codes and every full path shortened to its last name; any other value unchanged.
 
     The page is made to be shared: it must not show the directories of the machine that the lab ran on.
     """

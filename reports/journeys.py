@@ -1,4 +1,4 @@
-"""The journey of one task across client, database, broker, worker, outside and lab, as rows in the order of time."""
+"""The journey of one task across client, database, broker, worker, outside and lab, as rows in order of time."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -54,17 +54,17 @@ def journeys_of(judgement: JudgementRecord, timeline: RunTimeline) -> tuple[Jour
     breaks = _broken_by(judgement)
     ordered = [task for task in breaks if task in judgement.journeys]
     ordered += [task for task in judgement.journeys if task not in breaks]
-    fates = _fates(judgement)
+    unended = _unended(judgement)
     return tuple(
         replace(
-            _journey(task, judgement.journeys[task], breaks.get(task, ()), fates.get(task, ""), timeline),
+            _journey(task, judgement.journeys[task], breaks.get(task, ()), unended.get(task, ""), timeline),
             left_out=judgement.left_out.get(task, 0),
         )
         for task in ordered[:JOURNEYS_MAX]
     )
 
 
-def _fates(judgement: JudgementRecord) -> Mapping[str, str]:
+def _unended(judgement: JudgementRecord) -> Mapping[str, str]:
     """A sentence for each task that never ended."""
     if judgement.account is None:
         return {}
@@ -89,7 +89,7 @@ def _broken_by(judgement: JudgementRecord) -> Mapping[str, tuple[str, ...]]:
 
 
 def _journey(
-    task: str, steps: Sequence[JourneyStep], breaks: tuple[str, ...], fate: str, timeline: RunTimeline
+    task: str, steps: Sequence[JourneyStep], breaks: tuple[str, ...], unended: str, timeline: RunTimeline
 ) -> JourneyTable:
     ordered = sorted(steps, key=lambda step: step.t_ns)
     # The rows of faults come from run.json; the events of faults in the history would only repeat them.
@@ -99,12 +99,12 @@ def _journey(
         return JourneyTable(task, breaks, ())
     first_ns, last_ns = own[0].t_ns, own[-1].t_ns
     rows = list(_event_rows(own, timeline))
-    rows += _fault_rows(timeline, first_ns, timeline.end_ns if fate else last_ns)
+    rows += _fault_rows(timeline, first_ns, timeline.end_ns if unended else last_ns)
     rows.sort(key=lambda row: row.at_ns)
     rows = _with_pauses(rows)
-    if fate or final is not None:
-        moved_ns = max((step.t_ns for step in own if step.event != "status"), default=first_ns)
-        rows.append(_end_row(fate, final, first_ns, moved_ns, timeline))
+    if unended or final is not None:
+        latest_ns = max((step.t_ns for step in own if step.event != "status"), default=first_ns)
+        rows.append(_end_row(unended, final, first_ns, latest_ns, timeline))
     return JourneyTable(task, breaks, _with_thread(rows))
 
 
@@ -179,12 +179,14 @@ def _with_pauses(rows: Sequence[JourneyRow]) -> list[JourneyRow]:
     return out
 
 
-def _end_row(fate: str, final: JourneyStep | None, first_ns: int, moved_ns: int, timeline: RunTimeline) -> JourneyRow:
+def _end_row(
+    unended: str, final: JourneyStep | None, first_ns: int, latest_ns: int, timeline: RunTimeline
+) -> JourneyRow:
     """The task's place when the run ended; for a task that never ended, also the time since its last event."""
     at_ns = timeline.end_ns if final is None else final.t_ns
     text = "the run ends" if final is None else final.text
-    if fate:
-        text = f"{text}. {fate}; no event of it for {duration((at_ns - moved_ns) / NS_PER_S)}."
+    if unended:
+        text = f"{text}. {unended}; no event of it for {duration((at_ns - latest_ns) / NS_PER_S)}."
     return JourneyRow(
         kind="end",
         text=text,

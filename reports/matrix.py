@@ -23,7 +23,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Inapplicable:
-    """A scenario that has nothing to inject into a system, and the reason; it leaves no run directory."""
+    """A scenario whose faults cannot be injected into a system, and the reason; there is no run directory."""
 
     scenario: str
     system: str
@@ -43,7 +43,7 @@ class Matrix:
     totals: tuple[str, ...]
 
     def rate(self, scenario: str, system: str) -> str:
-        """How many runs of a cell had which ruling, where it holds several: `broken 3 of 5, held 2 of 5`; else nothing ("")."""
+        """The number of runs of a cell with each ruling, such as `broken 3 of 5, held 2 of 5`; empty if the cell has fewer than two."""
         rulings = [entry.ruling for entry in self.cells[scenario][system]]
         if len(rulings) < 2:
             return ""
@@ -59,11 +59,11 @@ def matrix_of(runs: Sequence[tuple[str, StoredRun, Overall]], inapplicable: Sequ
     )
     reasons = {(one.scenario, one.system): f"not applicable: {one.why}" for one in inapplicable}
     cells: dict[str, dict[str, list[Entry]]] = {scenario: {system: [] for system in systems} for scenario in scenarios}
-    for anchor, run, said in runs:
+    for anchor, run, ruled in runs:
         verdicts = run.judgement.verdicts if run.judgement else {}
-        why = said.sentence if said.ruling is Ruling.UNKNOWN else ", ".join(named(verdicts, Ruling.BROKEN))
+        why = ruled.sentence if ruled.ruling is Ruling.UNKNOWN else ", ".join(named(verdicts, Ruling.BROKEN))
         which = f"{run.facts.environment}, seed {run.facts.seed}"
-        entry = Entry(anchor, which, said.ruling, why)
+        entry = Entry(anchor, which, ruled.ruling, why)
         cells[run.facts.scenario][run.facts.system].append(entry)
     return Matrix(
         systems=systems,
@@ -75,16 +75,16 @@ def matrix_of(runs: Sequence[tuple[str, StoredRun, Overall]], inapplicable: Sequ
             for scenario in scenarios
         },
         totals=tuple(
-            _total(system, [said for _, run, said in runs if run.facts.system == system]) for system in systems
+            _total(system, [ruled for _, run, ruled in runs if run.facts.system == system]) for system in systems
         ),
     )
 
 
-def _total(system: str, said: Sequence[Overall]) -> str:
+def _total(system: str, ruled: Sequence[Overall]) -> str:
     """`naive: a guarantee was broken in 5 of 7 runs, 1 unknown.`"""
-    tally = {ruling: sum(overall.ruling is ruling for overall in said) for ruling in Ruling}
-    runs = count(len(said), "run")
-    if tally[Ruling.HELD] == len(said):
+    tally = {ruling: sum(overall.ruling is ruling for overall in ruled) for ruling in Ruling}
+    runs = count(len(ruled), "run")
+    if tally[Ruling.HELD] == len(ruled):
         return f"{system}: every guarantee held in {runs}."
     parts = [
         f"a guarantee was broken in {tally[Ruling.BROKEN]} of {runs}"

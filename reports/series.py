@@ -132,7 +132,7 @@ def _open_tasks(tasks: Iterable[TaskTimes], edges_s: Sequence[float]) -> tuple[t
 
 
 def _dots(tasks: Iterable[TaskTimes]) -> tuple[list[Dot], list[float]]:
-    """The latency of every task that had an effect, and the time of submission of every task that still owes one; both by time."""
+    """The latency of every task that had an effect, and the time of submission of every task that lacks one; both by time."""
     dots: list[Dot] = []
     never_s: list[float] = []
     for task in tasks:
@@ -142,7 +142,7 @@ def _dots(tasks: Iterable[TaskTimes]) -> tuple[list[Dot], list[float]]:
         at_s = round(since_ns / NS_PER_S, 3)
         if task.effect_ns is not None:
             dots.append(Dot(at_s, max(0.0, round((task.effect_ns - since_ns) / NS_PER_S, 4)), task.task))
-        elif task.owes_effect:
+        elif task.lacks_effect:
             never_s.append(at_s)
     return sorted(dots), sorted(never_s)
 

@@ -10,7 +10,7 @@ from scenarios.record.history import History, TaskTimeline
 class TaskTimes:
     """First submission, first acknowledgement, first accepted effect and end of one task, in ns; None: not recorded.
 
-    `owes_effect`: the task is acknowledged, has no effect, and is neither dead, failed, cancelled nor expired.
+    `lacks_effect`: the task is acknowledged, has no effect, and is neither dead, failed, cancelled nor expired.
     """
 
     task: str
@@ -18,7 +18,7 @@ class TaskTimes:
     acknowledged_ns: int | None
     effect_ns: int | None
     ended_ns: int | None
-    owes_effect: bool
+    lacks_effect: bool
 
 
 def times_of(history: History) -> tuple[TaskTimes, ...]:
@@ -38,7 +38,7 @@ def _times(history: History, timeline: TaskTimeline, *, is_done: bool, is_other:
     """`is_done`, `is_other`: the final account lists the task as done; as dead, cancelled or expired."""
     ended_ns = _ended_ns(timeline, effect_is_end=not history.records_ends)
     if ended_ns is None and (is_done or is_other) and history.final is not None:
-        ended_ns = history.final.t_ns  # it has ended by then, although no process recorded how
+        ended_ns = history.final.t_ns  # it had ended by then, although no process recorded its end
     acknowledged_ns = _first_ns(timeline, "submit.ok")
     effect_ns = timeline.effects[0].t_ns if timeline.effects else None
     return TaskTimes(
@@ -47,7 +47,7 @@ def _times(history: History, timeline: TaskTimeline, *, is_done: bool, is_other:
         acknowledged_ns,
         effect_ns,
         ended_ns,
-        owes_effect=acknowledged_ns is not None and effect_ns is None and not is_other and not _gave_up(timeline),
+        lacks_effect=acknowledged_ns is not None and effect_ns is None and not is_other and not _gave_up(timeline),
     )
 
 

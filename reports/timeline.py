@@ -86,7 +86,7 @@ def _completed(planned: Iterable[FaultRecord], spans: Iterable[FaultSpan]) -> li
 
 
 def _may_be(fault: FaultRecord, span: FaultSpan) -> bool:
-    """Whether run.json and the history may both mean the same fault. The plan names the real target only after the fault began."""
+    """Whether run.json and the history may describe the same fault. run.json has the real target only after the fault began."""
     if fault.begun_ns is None:
         return fault.fault == span.fault and not fault.problem
     return (fault.fault, fault.target) == (span.fault, span.target)

@@ -1,1 +1,1 @@
-"""Experiments: what clients do, which fault strikes when, and what the record of it proves."""
+"""Experiments: what clients do, which fault strikes when, and what the record proves."""

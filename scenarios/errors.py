@@ -1,4 +1,4 @@
-"""The errors of the lab itself. A broken promise is a Verdict, never an exception.
+"""The errors of the lab. A broken promise is a Verdict, never an exception.
 
 ScenarioError
 ├── WrongUsage           the request is invalid or impossible (exit code 2)
@@ -9,8 +9,8 @@ ScenarioError
 │   ├── MalformedStatement   a plug-in states something impossible of its system
 │   ├── NotAToken            the text to be replayed is not a token
 │   ├── NotTrusted           a token names code that is not registered, and that the user did not name
-│   ├── NotARange            invalid range of seeds, or shard
-│   └── NotRows              a file without rows of a campaign
+│   ├── NotARange            an invalid range of seeds, or an invalid shard
+│   └── NotRows              a file that does not hold rows of a campaign
 ├── UnreadableVerdicts   verdicts.json of a stored run is damaged; a report is written without it
 ├── NotApplicable        the scenario's faults have no target in this system or environment (unknown: exit code 3)
 └── RunFailed            the lab could not complete the run (unknown: exit code 3)
@@ -66,7 +66,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 
 
 class RunExists(WrongUsage):
-    """A run directory is written once."""
+    """The run directory already holds a run; it is written only once."""
 
     def __init__(self, path: "Path") -> None:
         super().__init__(f"{path} already holds a run; choose another --out, or another seed")
@@ -82,7 +82,7 @@ class MalformedPolicy(WrongUsage):
 
 
 class MalformedStatement(WrongUsage):
-    """A plug-in states something of its system that cannot be: a negative duration, an unknown promise."""
+    """A plug-in states something impossible: a negative duration, an unknown promise."""
 
     def __init__(self, system: str, what: str, why: str) -> None:
         super().__init__(f"the plug-in of {system} states {what}: {why}")
@@ -90,11 +90,11 @@ class MalformedStatement(WrongUsage):
 
 
 class NotAToken(WrongUsage):
-    """The text to be replayed is not a token; `why`: what is wrong with it, where its form is right."""
+    """The text to be replayed is not a token; `why`: what is wrong with a text of the right form."""
 
     def __init__(self, token: str, why: str = "") -> None:
-        form = "one looks like SERIES~SYSTEM~NUMBER, or world~… as `tasklab simulate` prints it"
-        super().__init__(f"{token[:60]!r} is no token: {why or form}")
+        form = "a token has the form SERIES~SYSTEM~NUMBER, or world~… as `tasklab simulate` prints it"
+        super().__init__(f"{token[:60]!r} is not a token: {why or form}")
 
 
 class NotTrusted(WrongUsage):
@@ -117,14 +117,14 @@ class NotARange(WrongUsage):
 
 
 class NotRows(WrongUsage):
-    """A file that `tasklab simulate --out` has not written."""
+    """A file that `tasklab simulate --out` did not write."""
 
     def __init__(self, file: "Path", why: str) -> None:
         super().__init__(f"{file} cannot be merged: {why}")
 
 
 class UnreadableVerdicts(ScenarioError):
-    """verdicts.json exists, and is not what the lab writes; the message says why."""
+    """verdicts.json exists but is damaged; the message says how."""
 
 
 class NotApplicable(ScenarioError):
@@ -136,7 +136,7 @@ class RunFailed(ScenarioError):
 
 
 class PluginFailed(RunFailed):
-    """A plug-in raised, or answered something that is no answer. `why` says what, without the name of the system."""
+    """A plug-in raised, or gave an invalid answer. `why`: the problem, without the name of the system."""
 
     def __init__(self, system: str, what: str, why: str) -> None:
         super().__init__(f"the plug-in of {system} failed in {what}: {why}")
@@ -145,7 +145,7 @@ class PluginFailed(RunFailed):
 
 
 class PluginLost(RunFailed):
-    """The client process of a plug-in is gone, or is asked for nothing more after a mistake of the plug-in.
+    """The client process of a plug-in is gone, or is no longer used after a mistake of the plug-in.
 
     `definite`: the operation was surely not done, because it was not sent.
     """
@@ -158,8 +158,8 @@ class PluginLost(RunFailed):
 class ExecutorMissing(RunFailed):
     """The executor of simulated worlds is not installed."""
 
-    def __init__(self, name: str, mend: str) -> None:
-        super().__init__(f"the executor {name!r} is not there; {mend}")
+    def __init__(self, name: str, remedy: str) -> None:
+        super().__init__(f"the executor {name!r} is not installed; {remedy}")
 
 
 class ExecutorFailed(RunFailed):

@@ -21,7 +21,7 @@ CONTROL = "control"
 _MOVED = {
     f"scenarios.systems.{name}:system": f"scenarios.systems.{name}.plugin:system" for name in ("reference", "naive")
 }
-"""Addresses in run directories and tokens of earlier versions, with their present equivalents."""
+"""Addresses in run directories and tokens of earlier versions, with their current equivalents."""
 
 
 def scenario_names() -> list[str]:
@@ -117,7 +117,7 @@ def _load_installed(point: importlib.metadata.EntryPoint) -> System:
 
 
 def address_of(module_name: str) -> str:
-    """Where a module is: tokens and run.json name the lab's systems `scenarios.systems.…`; a wheel puts them elsewhere."""
+    """The import name of a module: tokens and run.json name the lab's systems `scenarios.systems.…`; in a wheel they are elsewhere."""
     ours = module_name.removeprefix("scenarios.systems.")
     home = f"{__package__}.systems"
     is_ours = ours != module_name and importlib.util.find_spec(f"{home}.{ours.partition('.')[0]}") is not None
@@ -135,7 +135,7 @@ def is_own(address: str) -> bool:
 
 
 def is_registered(name: str) -> bool:
-    """Whether the name alone decides nothing about which code is imported: a name of a list, or an address in the lab itself."""
+    """Whether the name can import only registered code: a name in a list, or an address in the lab itself."""
     module_name, colon, _ = name.partition(":")
     return not colon or (all(part.isidentifier() for part in module_name.split(".")) and is_own(name))
 

@@ -2,7 +2,7 @@
 
 import importlib
 
-# A type checker takes this for true. `typing` is not imported: `python -m tasklab` would find it in the current directory first.
+# Type checkers treat this as true. `typing` is not imported: `python -m tasklab` would search the current directory for it first.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tasklab.names import *  # noqa: F403

@@ -1,11 +1,11 @@
-"""The program: `tasklab`, or `python -m tasklab`. It puts the module path in order before it imports anything else."""
+"""The program: `tasklab`, or `python -m tasklab`. It corrects the module path before it imports anything else."""
 
-from tasklab.module_path import keep_user_out
+from tasklab.module_path import remove_current_directory
 
 
 def main() -> None:
     """Run the command line; ends the process."""
-    keep_user_out()
+    remove_current_directory()
     from tasklab.command_line import run_command_line
 
     run_command_line()

@@ -1,4 +1,4 @@
-"""The command line: options of the whole, and the commands, which are in `commands/`, one a file."""
+"""The command line: the global options, and the commands, which are in `commands/`, one a file."""
 
 import signal
 import sys
@@ -18,15 +18,15 @@ from tasklab.commands.report import report
 from tasklab.commands.run import run
 from tasklab.commands.simulate import simulate
 from tasklab.exit_codes import EXIT_UNKNOWN, NO_ROOM, no_room
-from tasklab.presentation.streams import make_patient, say_no_more
+from tasklab.presentation.streams import discard_output, make_streams_pipe_safe
 
 EPILOG = """Exit codes: 0 all claimed promises held · 1 a promise is broken · 2 wrong usage · 3 unknown: the lab could not tell
 (a service did not start, a fault did not bite or heal, too little work, a malformed history)."""
 
 app = typer.Typer(
     name="tasklab",
-    help="A reliability test lab for asynchronous task systems: it runs yours in a world it controls, breaks that world on "
-    "purpose, records what every task went through, and judges the record.",
+    help="A reliability test lab for asynchronous task systems: it runs yours in a world that it controls, injects faults, "
+    "records what happens to every task, and judges the record.",
     epilog=EPILOG,
     no_args_is_help=True,
     add_completion=False,
@@ -60,26 +60,26 @@ def _options(
 
 def run_command_line() -> None:
     """Carry out the command; ends the process."""
-    # SIGTERM as Ctrl-C: an orderly end of the lab cleans everything up.
+    # SIGTERM as Ctrl-C: an orderly end of the lab cleans up everything.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    make_patient()
+    make_streams_pipe_safe()
     try:
         try:
             app()
         finally:
             sys.stdout.flush()
-    except Exception as error:  # noqa: BLE001 — the outermost edge: exit code 1 would state that a promise is broken
+    except Exception as error:  # noqa: BLE001 — the outermost edge: exit code 1 would mean a broken promise
         if isinstance(error, OSError) and error.errno in NO_ROOM:
-            say_no_more()
+            discard_output()
             if not _is_explained(error):
                 print(f"tasklab: {no_room(error)}", file=sys.stderr)
         else:
             traceback.print_exc()
-            print("tasklab: unknown: the lab itself is at fault; the lines above say where", file=sys.stderr)
+            print("tasklab: unknown: internal error of the lab; the lines above show where", file=sys.stderr)
         sys.exit(EXIT_UNKNOWN)
 
 
 def _is_explained(error: OSError) -> bool:
-    """Whether the command had ended as unknown, with its sentence, before its last output could not be written either."""
+    """Whether the command had already ended as unknown, with its reason, before its last output failed."""
     ended = error.__context__
     return isinstance(ended, SystemExit) and ended.code == EXIT_UNKNOWN

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and errors in one sentence."""
+"""The end of a command: its exit code, and errors in one sentence."""
 
 import errno
 import sys
@@ -14,15 +14,15 @@ from scenarios.judging.verdict import EXIT_UNKNOWN as EXIT_UNKNOWN
 
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
-"""A campaign ended before its seeds: Ctrl-C, or the reader of its output has gone. A break found by then takes precedence."""
+"""A campaign ended early: Ctrl-C, or the reader of its output has gone. A broken promise found by then takes precedence."""
 
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
-"""Errors of a disk that is full, or cannot be written: no fault of the lab, of the system or of the user's request."""
+"""Errors of a full or unwritable disk: neither the lab, the system nor the user's request is wrong."""
 
 
 class UnexpectedError(Exception):
-    """An end of input or an operating system's error that no code foresaw: the lab is at fault, or a plug-in."""
+    """An EOFError or OSError that no code handles: a bug of the lab or of a plug-in."""
 
 
 def worst(codes: Iterable[int]) -> int:
@@ -37,15 +37,15 @@ def worst(codes: Iterable[int]) -> int:
 def no_room(error: OSError) -> str:
     """The sentence for one of the errors `NO_ROOM`."""
     place = f" {error.filename}" if error.filename else " the output"
-    return f"unknown: the disk takes no more:{place} cannot be written: {str(error.strerror).lower()}"
+    return f"unknown: the disk is full or cannot be written:{place}: {str(error.strerror).lower()}"
 
 
 @contextmanager
 def explained() -> Iterator[None]:
     """Turns a mistake of the caller into one sentence and exit code 2, a failure of the lab into exit code 3.
 
-    The exit codes 0 and 1 are given only by a verdict, so a plug-in's `sys.exit()` is a failure, too. An `EOFError` or `OSError`
-    is passed on as `UnexpectedError`: Typer would end with 1, which states that a promise is broken.
+    Only a verdict gives the exit codes 0 and 1, so a plug-in's `sys.exit()` is a failure too. An `EOFError` or `OSError` is raised
+    again as `UnexpectedError`: Typer would end with 1, which means a broken promise.
     """
     from chaos.errors import ChaosError
     from scenarios.errors import ScenarioError, WrongUsage
@@ -65,7 +65,7 @@ def explained() -> Iterator[None]:
     except EOFError as error:
         raise UnexpectedError(f"{type(error).__name__}: {error}") from error
     except KeyboardInterrupt:
-        print("tasklab: interrupted; everything that was started has been ended", file=sys.stderr)
+        print("tasklab: interrupted; all started processes have been ended", file=sys.stderr)
         raise
 
 

@@ -1,6 +1,6 @@
-"""Where modules are looked for in the lab's own process: the lab's first, those of the user's directory last.
+"""The module path of the lab's own process: the lab's modules first, those of the user's directory last.
 
-Imports only what is loaded when Python starts: until the path is in order, a file of the user could be imported instead.
+Imports only modules that are loaded at Python's start: until the path is corrected, a file of the user could be imported instead.
 """
 
 import os
@@ -10,10 +10,10 @@ HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 """The directory that holds `tasklab`: site-packages, or the repository."""
 
 
-def keep_user_out() -> None:
-    """Take the current directory off the path, where `python -m` and `PYTHONPATH=.` put it before the standard library.
+def remove_current_directory() -> None:
+    """Remove the current directory from the path, where `python -m` and `PYTHONPATH=.` put it before the standard library.
 
-    In a clone the lab's packages stand at the top and have common names, so their directory comes first.
+    In a clone the lab's packages are at the top and have common names, so their directory comes first.
     """
     home = _real(HOME)
     user = {_here()} - {home}
@@ -23,14 +23,14 @@ def keep_user_out() -> None:
     sys.path[:] = entries
 
 
-def let_plugins_in() -> None:
-    """Add the current directory as the last place: a plug-in is found there, and hides no module of the lab or of Python."""
+def append_current_directory() -> None:
+    """Append the current directory: a plug-in is found there, and hides no module of the lab or of Python."""
     if _here() not in map(_real, sys.path):
         sys.path.append(_here())
 
 
 def _is_installed() -> bool:
-    """Whether this is a wheel: in one the lab's packages lie below `tasklab` (.ci/wheel_layout.py)."""
+    """Whether this is a wheel, in which the lab's packages are below `tasklab` (.ci/wheel_layout.py)."""
     return os.path.isdir(os.path.join(HOME, "tasklab", "_lab"))
 
 

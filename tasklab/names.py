@@ -1,4 +1,4 @@
-"""The public names, each once. `tasklab` offers them and loads this module when the first of them is touched."""
+"""The public names. `tasklab` provides them and loads this module at the first use of one."""
 
 from chaos.environment import ProcessSpec as ProcessSpec
 from chaos.environment import ServiceName as ServiceName

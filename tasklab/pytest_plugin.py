@@ -1,7 +1,7 @@
 """The lab in pytest: the fixture `tasklab_run`, and the options of `pytest --pyargs tasklab.suite`.
 
-Every run is a process of its own, `tasklab run … --json`. Nothing of the lab lives in the process of pytest, where the user's
-modules may have the same names.
+Every run is a separate process, `tasklab run … --json`: no code of the lab is in the process of pytest, where the user's modules
+may have the same names.
 """
 
 import json
@@ -19,7 +19,7 @@ import pytest
 
 SUITE = "tasklab.suite"
 OLD_SUITE = "scenarios.suite"
-"""Its address before; in a wheel that name is free for the user."""
+"""Its old address; in a wheel that name is free for the user."""
 SHORT_NAMES = ("--system", "--environment", "--seeds", "--out")
 """Options that need no prefix when the suite runs; otherwise they may belong to another plug-in."""
 LAB_CLEANS_UP_WITHIN_S = 30.0
@@ -44,7 +44,7 @@ class Run:
 
     @property
     def is_applicable(self) -> bool:
-        """Whether the scenario had something to strike; if not, `why` is the reason."""
+        """Whether the scenario had a target; if not, `why` is the reason."""
         return self.directory is not None
 
     @property
@@ -79,7 +79,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="local",
         help="local, embedded, containers, external or simulated.",
     )
-    group.addoption("--tasklab-seeds", metavar="A..B", default="1..1", help="Of the suite: each scenario once a seed.")
+    group.addoption(
+        "--tasklab-seeds", metavar="A..B", default="1..1", help="Of the suite: each scenario once for each seed."
+    )
     group.addoption("--tasklab-out", metavar="DIR", help="Holds the run directories. Default: a new one in runs/.")
 
 
@@ -101,15 +103,15 @@ def _full_name(argument: str) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuse to run a broken promise again until it holds.
+    """Refuse reruns, which would repeat a run until its promises hold.
 
     Raises:
-        UsageError: reruns are asked for.
+        UsageError: reruns are requested.
     """
     for item in items:
         wants_reruns = config.getoption("reruns", None) or item.get_closest_marker("flaky")
         if wants_reruns and "tasklab_run" in getattr(item, "fixturenames", ()):
-            raise pytest.UsageError(f"{item.nodeid}: a rerun would hide a verdict of the lab; run it without")
+            raise pytest.UsageError(f"{item.nodeid}: a rerun would hide a verdict of the lab; run it without reruns")
 
 
 @pytest.fixture(scope="session")
@@ -126,8 +128,8 @@ def tasklab_out(pytestconfig: pytest.Config) -> Path:
 def tasklab_run(pytestconfig: pytest.Config, tasklab_out: Path, request: pytest.FixtureRequest) -> TasklabRun:
     """`tasklab_run(scenario, system=…, environment=…, seed=…)`: runs it; the test fails unless every claimed promise held.
 
-    What is not stated comes from the options. A scenario that has nothing to strike in that system skips the test. With
-    `check=False` the test neither fails nor is skipped: it looks at the `Run` that is returned.
+    Default arguments come from the options. A scenario that has no target in that system skips the test. With
+    `check=False` the test neither fails nor is skipped: it checks the returned `Run` itself.
     """
 
     def run(
@@ -171,7 +173,8 @@ def _run(scenario: str, system: str, environment: str, seed: int, *, out: Path) 
     code, printed = run_lab([*arguments, "--out", str(out), "--json"])
     if not printed:
         pytest.fail(
-            f"tasklab {' '.join(arguments)}: ended with exit code {code}; why is on standard error", pytrace=False
+            f"tasklab {' '.join(arguments)}: ended with exit code {code}; the reason is on standard error",
+            pytrace=False,
         )
     (found,) = json.loads(printed)["runs"]
     return Run(

@@ -1,4 +1,4 @@
-"""The old address of the probe. In a worker it is `tasklab_probe`: the lab puts it on the path of the processes that it starts."""
+"""The old address of the probe. In a worker it is `tasklab_probe`, which the lab puts on the path of the processes that it starts."""
 
 import warnings
 

@@ -28,6 +28,8 @@ def policy_with(window: str, schedules: dict[str, Schedule]) -> Policy:
         grace_s=1,
         window=WINDOWS[window],
         overtakes_max=30,
+        renew_s=10,
+        ends_at_deadline=True,
         key_window_s=1500,
         result_ttl_s=1200,
         wait_s={"1": 300},

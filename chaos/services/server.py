@@ -124,3 +124,26 @@ class Server(ABC):
                     self.name, f"{child.name} ended with exit code {child.exit_code}", child.log_tail()
                 )
         return self.missing()
+
+
+class SingleProcessServer(Server):
+    """A server whose single process holds its data and listens on the first port; `_spawn` sets `_child`."""
+
+    def __init__(self, warden: WardenClient, directory: Path, allocator: PortAllocator) -> None:
+        super().__init__(warden, directory, allocator)
+        self._child: ChildProcess | None = None
+
+    @property
+    def children(self) -> Sequence[ChildProcess]:
+        """The process, once it was started."""
+        return [self._child] if self._child else []
+
+    @property
+    def data_children(self) -> Sequence[ChildProcess]:
+        """The same process."""
+        return self.children
+
+    @property
+    def data_ports(self) -> Sequence[int]:
+        """The first port."""
+        return self.ports[:1]

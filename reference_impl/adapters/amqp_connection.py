@@ -145,7 +145,7 @@ class AmqpConnection:
             self._thread.join(self.io_timeout_s)
 
     def abandon(self, why: str) -> None:
-        """Drop the connection without telling the broker. Never raises, never waits."""
+        """Drop the connection without a message to the broker. Never raises, never waits."""
         error = pika.exceptions.AMQPHeartbeatTimeout(why)
         with contextlib.suppress(BrokerConnectionLost):
             # pika's heartbeat checker does the same to a silent peer; every public method waits for an answer.
@@ -257,7 +257,7 @@ class AmqpChannel:
             self._on_end()
 
     def close(self) -> None:
-        """Close the channel; the broker requeues the unacknowledged messages. Never raises."""
+        """Close the channel; the broker requeues its unacknowledged messages. Never raises."""
         with contextlib.suppress(BrokerConnectionLost):
             self._connection.submit(self._close_on_thread)
 

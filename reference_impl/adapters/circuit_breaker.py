@@ -47,7 +47,7 @@ class CircuitBreaker:
         with self._lock:
             if self._failed:
                 if self._is_probing or self._monotonic_s() < self._next_try_s:
-                    raise CacheUnavailable("it failed a moment ago")
+                    raise CacheUnavailable("the circuit is open after a failure")
                 self._is_probing = True
 
     def _record(self, *, failed: bool) -> None:

@@ -51,7 +51,7 @@ class MemoryBroker:
             return len(self._queue(queue))
 
     def close(self) -> None:
-        """There is nothing to release."""
+        """Without effect."""
 
     def _queue(self, name: str) -> deque[_Queued]:
         try:
@@ -79,13 +79,13 @@ class MemoryBroker:
         """Requeue at the head, or dead-letter a message that has reached the delivery limit."""
         again = _Queued(kept.body, kept.returns + 1)
         if again.returns > self._topology_of[queue].delivery_limit:
-            self._bury(queue, kept)
+            self._dead_letter(queue, kept)
             return
         with self._changed:
             self._queues[queue].appendleft(again)
             self._changed.notify_all()
 
-    def _bury(self, queue: str, kept: _Queued) -> None:
+    def _dead_letter(self, queue: str, kept: _Queued) -> None:
         self._put(self._topology_of[queue].dead_queue, kept.body)
 
 
@@ -103,7 +103,7 @@ class MemoryPublisher:
         ]
 
     def close(self) -> None:
-        """There is nothing to release."""
+        """Without effect."""
 
 
 class MemoryConsumer:
@@ -136,7 +136,7 @@ class MemoryConsumer:
         if requeue:
             self._broker._return(self._queue, kept)
         else:
-            self._broker._bury(self._queue, kept)
+            self._broker._dead_letter(self._queue, kept)
 
     def close(self) -> None:
         """Requeue the unacknowledged messages, in their old order."""
@@ -226,7 +226,7 @@ class MemoryCache:
             return None
 
     def ping(self) -> None:
-        """Memory always answers."""
+        """Always succeeds."""
 
     def _get(self, key: str) -> object:
         entry = self._entries.get(key)

@@ -7,9 +7,9 @@ def mysql_engine(url: str, *, pool_size: int, io_timeout_s: float) -> Engine:
     """An engine in which every wait has a time-out.
 
     READ COMMITTED: conditional updates by key need no gap locks, the main source of deadlocks. UTC: `now_us` reads the server's
-    clock through the session's time zone. Read and write time-outs: PyMySQL has none by default and would wait for ever on a
-    silent connection. The server's lock wait time-out is half of ours: otherwise, after we have given up, its session would keep
-    waiting and then hold locks for a client that is gone. `hide_parameters`: statement parameters contain payloads.
+    clock through the session's time zone. Read and write time-outs: PyMySQL has none by default and would wait forever on a
+    silent connection. The server's lock wait time-out is half of the client's: otherwise, after the client's time-out, the session
+    would keep waiting and then hold locks for a client that is gone. `hide_parameters`: statement parameters contain payloads.
     """
     lock_wait_s = max(1, int(io_timeout_s / 2))
     return create_engine(

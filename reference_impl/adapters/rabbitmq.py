@@ -199,7 +199,7 @@ class RabbitBroker:
         failures = self._failures
         with self._lock:
             if self._closed:
-                raise BrokerUnavailable("closed on our side")
+                raise BrokerUnavailable("closed by this process")
             if self._connection is not None and self._connection.is_open:
                 return self._connection
             if self._failures != failures:

@@ -77,7 +77,7 @@ def shut_down_on_signals(shutdown: ShutdownEvent) -> None:
 
 
 class Loops:
-    """Loops, each in its own thread. If one raises, shutdown of the whole process is requested: half a process is of no use."""
+    """Loops, each in its own thread. If one raises, the whole process is shut down: it must not go on without one of its loops."""
 
     def __init__(self, shutdown: ShutdownEvent) -> None:
         self._shutdown = shutdown

@@ -1,4 +1,4 @@
-"""Progress of a running attempt: kept in Redis only, may be lost, decides nothing."""
+"""Progress of a running attempt: kept in Redis only, may be lost, and no decision depends on it."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ STEP_CHARACTERS_MAX = 200
 def report_progress(
     cache: Cache, entropy: Entropy, task_id: str, *, attempt: int, step: str, percent: int, expiry_s: float
 ) -> bool:
-    """Write the progress; False: the cache is down, and the attempt goes on without.
+    """Write the progress; False: the cache is down, and the attempt goes on without the report.
 
     The expiry is lengthened by up to 10 %, so that entries written together do not all expire together. A long step is truncated.
     """

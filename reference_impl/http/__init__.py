@@ -1,1 +1,1 @@
-"""The HTTP API: `service` is its work, `routes` the HTTP around it."""
+"""The HTTP API: `service` does the work of each request, `routes` maps it to HTTP."""

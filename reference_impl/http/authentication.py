@@ -1,17 +1,16 @@
-"""An ASGI middleware that knows the caller of each request: 401 without a valid token, before anything of the body is read."""
-
-import json
+"""An ASGI middleware that identifies the caller of each request: 401 without a valid token, before the body is read."""
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from reference_impl.http.users import ANYBODY, Users
+from reference_impl.http.refusal import refuse
+from reference_impl.http.users import UNAUTHENTICATED, Users
 
 OPEN_PATHS = frozenset({"/health/live", "/health/ready", "/metrics", "/openapi.json"})
-"""Paths for load balancers, monitoring and documentation: they tell of no task."""
+"""Paths for load balancers, monitoring and documentation: they show no task."""
 
 
 class Authentication:
-    """Puts the `Caller` into the state of each request; `users` None: authentication is off, and anybody may do everything."""
+    """Puts the `Caller` into the state of each request; `users` None: authentication is off, every client may do everything."""
 
     def __init__(self, app: ASGIApp, users: Users | None) -> None:
         self._app = app
@@ -22,21 +21,13 @@ class Authentication:
         if scope["type"] != "http" or (self._users is not None and scope["path"] in OPEN_PATHS):
             await self._app(scope, receive, send)
             return
-        caller = ANYBODY
+        caller = UNAUTHENTICATED
         if self._users is not None:
             given = [value for name, value in scope["headers"] if name == b"authorization"]
             found = self._users.find(given[0].decode("latin-1")) if len(given) == 1 else None
             if found is None:
-                await _refuse(send)
+                await refuse(send, 401, "no valid bearer token", (b"www-authenticate", b"Bearer"))
                 return
             caller = found
         scope.setdefault("state", {})["caller"] = caller
         await self._app(scope, receive, send)
-
-
-async def _refuse(send: Send) -> None:
-    content = json.dumps({"error": "no valid bearer token", "definite": True}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
-    headers += [(b"www-authenticate", b"Bearer"), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": 401, "headers": headers})
-    await send({"type": "http.response.body", "body": content})

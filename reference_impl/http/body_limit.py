@@ -1,9 +1,10 @@
 """An ASGI middleware that limits the size of request bodies, independently of Content-Length, and the time that they take."""
 
 import asyncio
-import json
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from reference_impl.http.refusal import refuse
 
 
 class BodyLimit:
@@ -26,17 +27,17 @@ class BodyLimit:
             async with asyncio.timeout(self._timeout_s):
                 body = await self._whole(receive)
         except TimeoutError:
-            await _refuse(send, 408, f"the body was not complete after {self._timeout_s:g} s")
+            await refuse(send, 408, f"the body was not complete after {self._timeout_s:g} s")
             return
         if body is None:
             return
         if len(body) > self._body_bytes_max:
-            await _refuse(send, 413, f"the body has more than {self._body_bytes_max} bytes")
+            await refuse(send, 413, f"the body has more than {self._body_bytes_max} bytes")
             return
         await self._app(scope, _replay(body, receive), send)
 
     async def _whole(self, receive: Receive) -> bytes | None:
-        """The body, or what came of it until it was too large; None: the client has gone."""
+        """The body, or its beginning if it is too large; None: the client has disconnected."""
         body = bytearray()
         more = True
         while more and len(body) <= self._body_bytes_max:
@@ -60,10 +61,3 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
-
-
-async def _refuse(send: Send, status: int, why: str) -> None:
-    content = json.dumps({"error": why, "definite": True}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, (b"connection", b"close")]})
-    await send({"type": "http.response.body", "body": content})

@@ -36,8 +36,8 @@ ERROR_CHARACTERS_MAX = 500
 _REFUSALS = {
     400: "The body is not a JSON document.",
     401: "No valid bearer token.",
-    403: "The token is not that of the user in whose name the task is submitted.",
-    404: "There is no task, or no open dead letter, of this id.",
+    403: "The token belongs to another user than the task.",
+    404: "There is no task, or no open dead letter, with this id.",
     408: "The body was not complete in time.",
     409: "The request conflicts with an earlier one, or the task has already ended.",
     413: "The body or the payload is too large.",
@@ -48,7 +48,7 @@ _REFUSALS = {
 
 
 def _caller(request: Request, _: Annotated[object, Security(HTTPBearer(auto_error=False))]) -> Caller:
-    """The caller that the middleware has found; the scheme is named for the description of the API."""
+    """The caller that the middleware has identified; the parameter puts the scheme into the API's description."""
     caller: Caller = request.state.caller
     return caller
 
@@ -87,7 +87,7 @@ def _add_refusals(app: FastAPI, api: Api) -> None:
         text = reason[:ERROR_CHARACTERS_MAX].encode(errors="replace").decode()
         return JSONResponse({"error": text, "definite": definite}, code, headers)
 
-    def refuse_ours(_: Request, error: Exception) -> JSONResponse:
+    def refuse_own(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, ReferenceSystemError)
         headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, RateLimited) else None
         return refuse(status_of(error), str(error), definite=error.definite, headers=headers)
@@ -105,7 +105,7 @@ def _add_refusals(app: FastAPI, api: Api) -> None:
         return refuse(500, f"internal error: {type(error).__name__}", definite=False)
 
     for kind in STATUS_OF:
-        app.add_exception_handler(kind, refuse_ours)
+        app.add_exception_handler(kind, refuse_own)
     app.add_exception_handler(StarletteHTTPException, refuse_http)
     app.add_exception_handler(RequestValidationError, refuse_invalid)
     app.add_exception_handler(Exception, refuse_unexpected)
@@ -124,7 +124,7 @@ def _add_task_routes(app: FastAPI, api: Api) -> None:
         idempotency_key: Annotated[str | None, Header(min_length=1, max_length=255, pattern=r"^[!-~]+$")] = None,
         x_trace_id: Annotated[str | None, Header(min_length=1, max_length=64, pattern=NAME)] = None,
     ) -> TaskView:
-        """202: accepted and durable. 200: this user has submitted the same task before; nothing new was created."""
+        """202: accepted and durable. 200: this user has submitted the same task before; no task was created."""
         if not caller.may_touch(task.user_id):
             raise HTTPException(403, "user_id is not the user of this token")
         submitted = api.submit(task, key=idempotency_key, trace_id=x_trace_id)
@@ -169,7 +169,7 @@ def _add_dead_letter_routes(app: FastAPI, api: Api) -> None:
     def list_dead_letters(
         caller: CallerOf, limit: Annotated[int, Query(ge=1, le=LETTERS_MAX)] = 100
     ) -> list[DeadLetterView]:
-        """The unhandled dead letters of the caller's tasks (an operator's: of all), oldest first."""
+        """The unhandled dead letters of the caller's tasks (for an operator: of all tasks), oldest first."""
         user = None if caller.is_operator else caller.user
         letters = read(api.engine, lambda connection: dead_letter.open_letters(connection, rows_max=limit, user=user))
         return [letter_view(letter) for letter in letters]

@@ -34,7 +34,7 @@ STATUS_OF: dict[type[ReferenceSystemError], int] = {
     RateLimited: 429,
     DatabaseError: 503,
 }
-"""HTTP status of each error that a request can meet; a subclass has that of its nearest base."""
+"""HTTP status of each error of a request; a subclass has that of its nearest base."""
 
 
 def status_of(error: ReferenceSystemError) -> int:
@@ -92,12 +92,12 @@ class Api:
         return read(self.engine, lambda connection: store.find(connection, task_id))
 
     def is_visible(self, task_id: str, caller: Caller) -> bool:
-        """Whether the task exists as far as the caller may know: it is the caller's own, or the caller is an operator."""
+        """Whether the caller may see the task: it is the caller's own, or the caller is an operator."""
         task = None if caller.is_operator else self.find(task_id)
         return caller.is_operator or (task is not None and caller.may_touch(task.user_id))
 
     def is_visible_letter(self, letter_id: int, caller: Caller) -> bool:
-        """The same for a dead letter, by its task."""
+        """Whether the caller may see the dead letter, by its task."""
         if caller.is_operator:
             return True
         owner = read(self.engine, lambda connection: dead_letter.user_of(connection, letter_id))

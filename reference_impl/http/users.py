@@ -1,4 +1,4 @@
-"""Who calls the API: static bearer tokens per user from a file, compared in constant time. Tokens are kept as digests only."""
+"""Users of the API: static bearer tokens per user from a file, compared in constant time. Tokens are kept as digests only."""
 
 import hashlib
 import hmac
@@ -24,12 +24,12 @@ class Caller:
     is_operator: bool = False
 
     def may_touch(self, user: str) -> bool:
-        """Whether the tasks of this user are the caller's affair."""
+        """Whether the caller may read and change the tasks of this user."""
         return self.is_operator or self.user == user
 
 
-ANYBODY = Caller("", is_operator=True)
-"""The caller where authentication is off."""
+UNAUTHENTICATED = Caller("", is_operator=True)
+"""Every caller, if authentication is off."""
 
 
 class Users:
@@ -45,7 +45,7 @@ class Users:
             return None
         given = digest_of(header[len(_SCHEME) :].strip())
         found = None
-        for digest, caller in self._by_digest.items():  # all of them: the time must not tell which one was close
+        for digest, caller in self._by_digest.items():  # no early exit: the time must not depend on the match
             if hmac.compare_digest(digest, given):
                 found = caller
         return found
@@ -60,12 +60,12 @@ def users_of(settings: Settings) -> Users | None:
     """The users of these settings; None: authentication is off.
 
     Raises:
-        SettingsInvalid: no file of users is named, or it is none; the message names the line, and never a token.
+        SettingsInvalid: no users file is named, or it is not valid; the message names the line, never a token.
     """
     if settings.authentication == "off":
         return None
     if not settings.users_file:
-        why = "users_file must name the file of users and tokens (or set authentication to off: then every client may do everything)"
+        why = "users_file must name the file of users and tokens (or set authentication to off: every client may do everything)"
         raise SettingsInvalid(f"REFERENCE_* variables: {why}")
     try:
         lines = Path(settings.users_file).read_text(encoding="ascii").splitlines()

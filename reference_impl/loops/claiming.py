@@ -1,4 +1,4 @@
-"""Claiming a task: its first lease, as the worker's own clock sees it (R20)."""
+"""Claiming a task: its first lease, measured on the worker's own clock (R20)."""
 
 from sqlalchemy import Engine
 

@@ -1,4 +1,4 @@
-"""The heartbeat: renews the leases of all running attempts of a process, and tells each attempt when its lease is lost (R20).
+"""The heartbeat: renews the leases of all running attempts of a process, and marks an attempt whose lease is lost (R20).
 
 As in `claiming`, a lease is counted from the moment *before* the database was asked.
 """

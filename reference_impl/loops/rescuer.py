@@ -3,8 +3,8 @@
 A sweep reads candidates without a lock, then changes them one by one. Each change checks its condition again, so a task that has
 recovered meanwhile is left alone, and is conditional on the leader's fence, so a former leader cannot write late.
 
-A row that is locked is left to the next sweep: a process that stands still in the middle of a transaction keeps its lock for as long
-as its connection lives, and to wait for it would keep every other task from its rescue.
+A locked row is left to the next sweep: a process that is paused in the middle of a transaction keeps its locks until its connection
+ends, and waiting for it would delay the rescue of every other task.
 """
 
 import traceback
@@ -183,7 +183,7 @@ class Rescuer:
         name = self.runtime.name
         if task.cancel_requested:
             return settlement.end_held(connection, _CANCEL_ABANDONED, task, actor=name)
-        record = settlement.failure_record("LeaseExpired", "the attempt fell silent")
+        record = settlement.failure_record("LeaseExpired", "the attempt did not renew its lease")
         if task.has_used_up(self.options.attempts_max):
             ended = settlement.end_held(connection, _BURY_ABANDONED, task, actor=name, **record)
             if ended:

@@ -42,7 +42,7 @@ class WorkerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """What all slots of one worker process share."""
+    """The state shared by all slots of one worker process."""
 
     runtime: Runtime
     engine: Engine
@@ -72,7 +72,7 @@ class Worker:
         """Process one message: claim its task, run the attempt, settle it, acknowledge the message.
 
         Raises:
-            BrokerError: the consumer is broken; the message will be delivered again.
+            BrokerError: the consumer is broken; the message will be redelivered.
         """
         if delivery.redelivered:
             self.metrics.redeliveries.inc()

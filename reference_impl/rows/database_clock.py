@@ -10,7 +10,7 @@ from sqlalchemy.sql.functions import FunctionElement
 US_PER_S = 1_000_000
 
 
-class now_us(FunctionElement[int]):  # noqa: N801 — it reads as the SQL function that it is
+class now_us(FunctionElement[int]):  # noqa: N801 — named as an SQL function
     """Microseconds since the Unix epoch when the statement began, by the clock of the database server.
 
     A statement that waited for a lock therefore sees an instant in the past: it considers a lease valid for slightly too long, and

@@ -23,7 +23,7 @@ metadata = MetaData(
 
 # Byte-wise comparison: ids, users and keys that differ in case or accents are different.
 _MYSQL: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
-_COUNTED = BigInteger().with_variant(Integer, "sqlite")  # SQLite generates ids only for an INTEGER primary key
+_GENERATED_ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite generates ids only for an INTEGER primary key
 _DOCUMENT = Text().with_variant(MEDIUMTEXT(), "mysql", "mariadb")  # MySQL's TEXT is limited to 64 KiB
 
 tasks = Table(
@@ -65,7 +65,7 @@ tasks = Table(
 outbox = Table(
     "outbox",
     metadata,
-    Column("id", _COUNTED, primary_key=True, autoincrement=True),
+    Column("id", _GENERATED_ID, primary_key=True, autoincrement=True),
     Column("task_id", String(36), nullable=False),
     Column("queue", String(64), nullable=False),
     Column("body", String(255), nullable=False),
@@ -82,7 +82,7 @@ outbox = Table(
 audit = Table(
     "audit",
     metadata,
-    Column("id", _COUNTED, primary_key=True, autoincrement=True),
+    Column("id", _GENERATED_ID, primary_key=True, autoincrement=True),
     Column("task_id", String(36), nullable=False),
     Column("from_status", String(16)),
     Column("to_status", String(16), nullable=False),
@@ -97,7 +97,7 @@ audit = Table(
 dead_letters = Table(
     "dead_letters",
     metadata,
-    Column("id", _COUNTED, primary_key=True, autoincrement=True),
+    Column("id", _GENERATED_ID, primary_key=True, autoincrement=True),
     Column("task_id", String(36), nullable=False),
     Column("reason", String(16), nullable=False),  # exhausted, poison
     Column("attempts", Integer, nullable=False),

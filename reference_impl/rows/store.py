@@ -52,19 +52,19 @@ _FIND_BY_KEY = select(tasks).where(
 
 
 def find(connection: Connection, task_id: str) -> Task | None:
-    """The task in its present state."""
+    """The task in its current state."""
     row = connection.execute(_FIND, {"task_id": task_id}).one_or_none()
     return None if row is None else task_of(row)
 
 
 def find_locked(connection: Connection, task_id: str) -> Task | None:
-    """The task in its present state, with its row locked until this transaction ends."""
+    """The task in its current state, with its row locked until this transaction ends."""
     row = connection.execute(_FIND_LOCKED, {"task_id": task_id}).one_or_none()
     return None if row is None else task_of(row)
 
 
 def lock_if_free(connection: Connection, task_id: str) -> bool:
-    """Lock the row of the task until this transaction ends; False, at once: another transaction has it locked."""
+    """Lock the row of the task until this transaction ends; False, without waiting: another transaction has locked it."""
     return connection.execute(_LOCK_IF_FREE, {"task_id": task_id}).one_or_none() is not None
 
 

@@ -12,7 +12,7 @@ from reference_impl.errors import CommitUnknown, DatabaseUnavailable
 T = TypeVar("T")
 
 TRIES_MAX = 4
-"""A deadlock victim may be chosen again; four deadlocks in a row are a design error, not bad luck."""
+"""A deadlock victim may be chosen again; four deadlocks in a row are a design error, not chance."""
 
 _ROLLED_BACK = {
     1205,  # lock wait time-out: InnoDB rolled back one statement only, so we roll back the whole transaction

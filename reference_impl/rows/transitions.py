@@ -33,7 +33,7 @@ def transition(from_: TaskState, to: TaskState, *where: ColumnElement[bool], **v
 def apply(connection: Connection, step: Transition, task_id: str, *, actor: str, **bound: object) -> bool:
     """Whether this call made the transition: False if the task was in another state or a condition did not hold.
 
-    The only way by which a task changes its state. `bound`: values of the statement's own parameters.
+    No other function changes the state of a task. `bound`: values of the statement's own parameters.
     """
     moved = connection.execute(step.statement, {"moved_id": task_id, **bound})
     if moved.rowcount != 1:

@@ -1,4 +1,4 @@
-"""The broker dies in mid-flow and comes back."""
+"""The broker is killed under load and restarted."""
 
 from chaos.faults import KillService
 from scenarios.experiment.scenario import Between, Effects, Scenario, Strike, WorkDuring, Workload
@@ -7,8 +7,8 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="broker_killed",
     story=(
-        "RabbitMQ is killed while tasks flow in and out, and started again. "
-        "What was acknowledged must be done, what is delivered again must not be done again."
+        "RabbitMQ is killed while tasks are submitted and executed, and restarted. "
+        "Every acknowledged task must be done; a redelivered task must not be done twice."
     ),
     workload=Workload(
         tasks=120, rate_per_s=30, work_s=Between(0.01, 0.05), failing_once=8, failing_always=3, failing_for_good=3

@@ -20,6 +20,7 @@ SCENARIO = Scenario(
     needs=("deadline",),
     at_stake=(
         Guarantee.DEADLINE_HONOURED,
+        Guarantee.NOT_DONE_AFTER_DEADLINE,
         Guarantee.NO_LOST_TASK,
         Guarantee.NO_STUCK_TASK,
         Guarantee.LEGAL_TRANSITIONS,

@@ -1,4 +1,4 @@
-"""A worker stands still for longer than its lease lasts, and goes on as a zombie."""
+"""A worker is paused for longer than its lease, and goes on as a zombie."""
 
 from chaos.faults import PauseProcess
 from scenarios.experiment.scenario import AttemptBegun, Between, Outlasting, Scenario, Strike, TaskTakenOver, Workload
@@ -7,8 +7,8 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="lease_expires",
     story=(
-        "A worker is paused after it claimed a task and before its effect, for longer than its lease; then it goes on "
-        "as if nothing had happened. Another attempt has taken over: whatever the zombie still writes must be refused."
+        "A worker is paused after it claimed a task and before its effect, for longer than its lease; then it goes on. "
+        "Another attempt has taken over: every later write of the first worker, now a zombie, must be refused."
     ),
     workload=Workload(tasks=80, rate_per_s=30, work_s=Between(0.01, 0.05)),
     strikes=(

@@ -1,4 +1,4 @@
-"""The leader stands still for longer than its lock lasts, and goes on as if it still led."""
+"""The leader is paused for longer than its lock lasts, and goes on as if it were still the leader."""
 
 from chaos.faults import PauseProcess
 from scenarios.experiment.scenario import Between, LeaderAtWork, LockTakenOver, Outlasting, Scenario, Strike, Workload
@@ -7,8 +7,8 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="lock_expires",
     story=(
-        "The leader of the sweep is paused, lock in hand, for longer than its Redis lock lasts; then it goes on. "
-        "Another leads by then: what the former one still writes must be refused."
+        "The leader of the sweep is paused while it holds its Redis lock, for longer than the lock lasts; then it goes on. "
+        "By then there is another leader: every later write of the former one must be refused."
     ),
     workload=Workload(tasks=60, rate_per_s=30, work_s=Between(0.01, 0.05)),
     strikes=(

@@ -7,8 +7,8 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="redis_failover",
     story=(
-        "The Redis primary is killed in mid-flow and the Sentinels promote its replica. "
-        "Fast state may be lost, facts may not; nothing may fail because progress could not be written."
+        "The Redis primary is killed under load and the Sentinels promote its replica. "
+        "Fast state may be lost, durable state may not; no task may fail because its progress could not be written."
     ),
     workload=Workload(tasks=100, rate_per_s=20, work_s=Between(0.01, 0.05)),
     strikes=(Strike(FailOverRedis(), when=Effects(count=Between(10, 30)), lasts_s=Between(0.2, 1.0)),),

@@ -14,13 +14,13 @@ from scenarios.experiment.scenario import (
 from scenarios.judging.guarantees import Guarantee
 
 ACKNOWLEDGED = 10
-"""More than there are clients: at least one of these was submitted and acknowledged after the cut, while nothing reaches the broker."""
+"""More than the number of clients: at least one of these was submitted and acknowledged after the cut, while nothing reaches the broker."""
 
 SCENARIO = Scenario(
     name="relay_killed_after_publish",
     story=(
-        "The process that publishes is cut off right after a publish: its confirm never comes back, nothing it writes arrives, and then it "
-        "is killed. Every accepted task must still reach the broker; a task that reached it twice must be done once."
+        "The connection of the publishing process is cut right after a publish: its confirm never arrives, nor do later messages; then the "
+        "process is killed. Every accepted task must still reach the broker; a task that reaches it twice must be done once."
     ),
     workload=Workload(tasks=100, rate_per_s=40, work_s=Between(0.01, 0.05)),
     strikes=(

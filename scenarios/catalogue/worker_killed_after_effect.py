@@ -7,7 +7,7 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="worker_killed_after_effect",
     story=(
-        "A worker is killed right after the outside world accepted its effect, before it can record that. "
+        "A worker is killed right after the outside resource accepted its effect, before it can record that. "
         "The task must still be finished, and its effect must not happen again."
     ),
     workload=Workload(tasks=80, rate_per_s=40, work_s=Between(0.01, 0.05)),

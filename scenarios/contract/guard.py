@@ -47,7 +47,7 @@ def answered_processes(system: str, what: str, answer: object) -> Sequence[Proce
 
 
 class GuardedClient:
-    """A plug-in's client of which every operation ends with an outcome: an exception becomes `info`, because it may have happened."""
+    """Wraps a plug-in's client: an exception becomes the outcome `info`, because the operation may have happened."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""Canaries: secret words in the payloads of a run, and the search for them in what the run leaves behind (docs/adr/0004)."""
+"""Canaries: secret words in the payloads of a run, and the search for them in the files of the run (docs/adr/0004)."""
 
 import hashlib
 import re
@@ -10,32 +10,32 @@ from scenarios.contract.system import Submit
 from scenarios.stored.rundir import RunDirectory
 
 FIELD = "secret"
-"""Where a payload carries its secret."""
+"""The field of a payload that holds its secret."""
 _SECRET = re.compile(rb"planted-[0-9a-f]{32}")
 
 
 def secret_of(task: str) -> str:
-    """A word that only the handler of this task should see; no system writes it of its own accord."""
+    """The canary of a task: a word that only the task's handler should see."""
     return f"planted-{hashlib.sha256(task.encode()).hexdigest()[:32]}"
 
 
 def with_secret(submit: Submit) -> Submit:
-    """The same submission, its payload with a secret in it."""
+    """The same submission, with a canary in its payload."""
     return replace(submit, payload={**submit.payload, FIELD: secret_of(submit.task)})
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A place that was searched, and the tasks whose secrets came to light there, sorted."""
+    """A file that was searched, and the tasks whose canaries were found in it, sorted."""
 
     target: str
     found: tuple[str, ...]
 
 
 def search(directory: RunDirectory, tasks: Iterable[str]) -> Iterator[Search]:
-    """Look for the secrets of these tasks in the run's logs, and in its history: answers, audit rows and dead letters with their words.
+    """Search the run's logs and history (answers, audit rows, dead letters) for the canaries of these tasks.
 
-    Reports are made of nothing else. Rows of tasks hold payloads by design, and are not searched.
+    Reports are made from these files only. Task rows hold payloads by design and are not searched.
     """
     names = {secret_of(task).encode(): task for task in tasks}
     logs = sorted(file for file in directory.logs.iterdir() if file.is_file())

@@ -1,4 +1,4 @@
-"""The clients of a run: they submit on schedule whatever becomes of earlier submissions, and again until they are acknowledged."""
+"""The clients of a run: they submit on schedule, independently of earlier answers, and repeat a submission until it is acknowledged."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -10,21 +10,21 @@ from scenarios.experiment.operator import OPERATOR, Operator
 from scenarios.experiment.stage import Flow, Stage
 from scenarios.experiment.submissions import Submissions
 
-PATIENCE_S = 0.2
-"""Times the number of tries so far: three seconds in all, so that an API that is down for a moment loses no client's task."""
+RETRY_DELAY_S = 0.2
+"""Multiplied by the number of tries so far: three seconds in all, so that no client gives up during a short outage of the API."""
 
 Roster = Mapping[str, deque[Arrival]]
-"""By the name of a client: its queue of submissions. Clients may share a queue; each takes the next one."""
+"""Queues of submissions by client name. Clients may share a queue; each takes the next submission."""
 
 
 def pool(arrivals: Sequence[Arrival], count: int) -> Roster:
-    """So many clients that share the work."""
+    """A roster of `count` clients that share one queue."""
     shared = deque(arrivals)
     return {f"client-{number}": shared for number in range(1, count + 1)}
 
 
 class Clients:
-    """Flows that each hold a client of the system, and one of the person who does `acts`; a `scenarios.experiment.driver.Driver`."""
+    """One flow for each client of the system, and one for the person who does `acts`; a `scenarios.experiment.driver.Driver`."""
 
     def __init__(self, stage: Stage, submissions: Submissions, roster: Roster, acts: Sequence[Act] = ()) -> None:
         self._stage = stage
@@ -45,12 +45,12 @@ class Clients:
             self._flows.append(self._stage.spawn(OPERATOR, self._operator.work))
 
     def await_end(self) -> None:
-        """Wait for every client to be done."""
+        """Wait until every client is done."""
         for flow in self._flows:
             flow.join()
 
     def stop(self) -> None:
-        """Submit no more, and wait for what is under way."""
+        """Start no more submissions, and wait for those in progress."""
         self._is_over = True
         self._over.notify()
         if self._operator is not None:
@@ -58,7 +58,7 @@ class Clients:
         self.await_end()
 
     def problems(self) -> Sequence[str]:
-        """None of its own: the stage names clients that died, and what became of a submission is the system's affair."""
+        """Always empty: the stage reports clients that died, and a failed submission is the system's failure."""
         return ()
 
     def _work(self, actor: str, queue: deque[Arrival]) -> None:
@@ -80,11 +80,11 @@ class Clients:
             self._submit(client, arrival, actor)
 
     def _submit(self, client: Client, arrival: Arrival, actor: str) -> None:
-        """As a client does that wants its task done: the same key again until it is acknowledged, or its tries are used up."""
+        """Submit with the same key until it is acknowledged or the tries are used up; then cancel, if planned."""
         for number in range(1, arrival.tries + 1):
             if self._submissions.submit(client, arrival.submit, actor).kind == "ok":
                 break
-            if number < arrival.tries and self._rest(PATIENCE_S * number):
+            if number < arrival.tries and self._rest(RETRY_DELAY_S * number):
                 return
         for _ in range(arrival.again):
             self._submissions.submit(client, arrival.submit, actor)
@@ -92,5 +92,5 @@ class Clients:
             self._submissions.cancel(client, arrival.submit.task, actor)
 
     def _rest(self, seconds: float) -> bool:
-        """Let time pass; True: the clients are to stop."""
+        """Sleep; True: the clients have to stop."""
         return self._over.wait_until(lambda: self._is_over, seconds)

@@ -1,4 +1,4 @@
-"""The calm after the storm: wait until every task has ended, or nothing moves any more, or the budget is over."""
+"""The drain: after the storm, wait until every task has ended, or no task moves any more, or the budget is used up."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from scenarios.experiment.stage import Stage
 
 LOOK_S = 0.1
 READ_SHARE_MAX = 0.2
-"""The account of many tasks takes a while to read: the lab must not slow down the system that it waits for."""
+"""Maximum share of time spent on reading accounts, so that the lab does not slow down the system that it waits for."""
 SETTLED_S = 0.3
-"""How long everything has to stay ended: a message that was delivered twice may still start something."""
+"""How long all tasks must stay ended: a redelivered message may still start an attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """How the drain ended. `caught_up`: by its criterion, not by running out of time."""
+    """How the drain ended. `caught_up`: its criterion was met before the time ran out."""
 
     account: Account
     caught_up: bool
@@ -36,7 +36,7 @@ def drain(
     """Wait for the end of every acknowledged task.
 
     The criterion: every acknowledged task has ended; or nothing has moved for `quiet_s`, longer than the system ever rests
-    while it has something to do, so that the rest is stuck. Running out of `budget_s` while things still move is neither.
+    while it has work, so the remaining tasks are stuck. If tasks still move when `budget_s` is used up, it is not met.
     """
     began_ns = moved_ns = stage.now_ns()
     last: Account | None = None

@@ -1,28 +1,28 @@
-"""Who submits in a run: the clients of `scenarios.experiment.clients`, or a program that does nothing else."""
+"""The driver of a run submits its tasks: the clients of `scenarios.experiment.clients`, or a load generator."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 
 class Driver(Protocol):
-    """Submits what is planned, records it, and notes every outcome in the run's `Submissions`."""
+    """Submits the planned tasks, records each submission, and reports its outcome to the run's `Submissions`."""
 
     def start(self) -> None:
-        """Begin; returns when submissions are under way.
+        """Start; returns when submissions have begun.
 
         Raises:
-            ChaosError, RunFailed: it could not begin.
+            ChaosError, RunFailed: it could not start.
         """
 
     def await_end(self) -> None:
-        """Block until every planned submission was answered, or no more will come.
+        """Block until every planned submission was answered, or no more answers will come.
 
         Raises:
-            ChaosError: it broke.
+            ChaosError: it failed.
         """
 
     def stop(self) -> None:
-        """Submit no more, and let go of everything. Idempotent; safe to call when it never started."""
+        """Stop submitting, and release everything. Idempotent; may be called before `start`."""
 
     def problems(self) -> Sequence[str]:
-        """What it did not do as planned, for reasons of the lab's own: each makes the run unknown."""
+        """Failures of the lab in submitting as planned; each makes the run unknown."""

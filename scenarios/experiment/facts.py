@@ -1,4 +1,4 @@
-"""What is worth knowing of a run beside its history: versions, commit, command line."""
+"""The facts of a run beside its history: versions, commit, command line."""
 
 import importlib.metadata
 import platform
@@ -20,7 +20,7 @@ from scenarios.record.run_facts import RunFacts
 
 
 class EnvironmentFacts(Protocol):
-    """An environment, as far as a description of it goes."""
+    """The part of an environment that describes it and its versions."""
 
     name: str
 
@@ -61,7 +61,7 @@ def stated_schedules(set_up: Mapping[str, Schedule], system: System) -> dict[str
 
 
 def describe_world(environment: EnvironmentFacts, *, scenario: str, system: str, seed: int) -> RunFacts:
-    """What is known of a run before it is known what is run: names, versions, commit, command line, time."""
+    """The facts that do not depend on the scenario: names, versions, commit, command line, time."""
     return RunFacts(
         scenario=scenario,
         system=system,
@@ -77,12 +77,12 @@ def describe_world(environment: EnvironmentFacts, *, scenario: str, system: str,
 
 
 def _package_versions() -> dict[str, str]:
-    # From the metadata, not from __version__: PyMySQL's says which mysqlclient it imitates.
+    # From the metadata, not from __version__: PyMySQL's is that of the mysqlclient that it imitates.
     return {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
 def _commit() -> str:
-    """Of the checkout that the lab was called in, if it is one."""
+    """The commit of the current directory, "" if it is no git checkout."""
     try:
         answer = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""Whether a scenario fits a system and an environment, and which of the system's processes it has to stand between."""
+"""Whether a scenario fits a system and an environment, and which processes of the system need links."""
 
 from collections.abc import Mapping, Sequence
 
@@ -38,10 +38,10 @@ def processes_of(
 def processes_to_link(
     scenario: Scenario, system: System, environment: Environment, services: Services
 ) -> tuple[str, ...]:
-    """The names of the processes between which and their services the lab has to stand.
+    """The names of the processes that need links to their services.
 
     Raises:
-        NotApplicable: the system lacks a capability that the scenario is about, or a fault of it has nothing to strike.
+        NotApplicable: the system lacks a capability that the scenario needs, or a fault of it has no target.
     """
     lacking = sorted(set(scenario.needs) - capabilities_of(system))
     if lacking:
@@ -61,12 +61,12 @@ def processes_to_link(
 
 
 def roles_of(specs: Sequence[ProcessSpec]) -> Mapping[str, tuple[str, ...]]:
-    """By process: all that it does."""
+    """All roles of each process, by name."""
     return {spec.name: spec.roles for spec in specs}
 
 
 def process_playing(role: str, roles: Mapping[str, tuple[str, ...]]) -> str | None:
-    """The name of the first process that plays the role (or has it for a name), or None."""
+    """The name of the first process with this role or name, or None."""
     return next((name for name, played in roles.items() if role == name or role in played), None)
 
 
@@ -81,7 +81,7 @@ def _process_aimed_at(fault: Fault, system: System, roles: Mapping[str, tuple[st
         return None
     process = process_playing(role, roles)
     if process is None:
-        raise NotApplicable(f"{fault.name} has nothing to strike: {system.name} has no process in the role {role!r}")
+        raise NotApplicable(f"{fault.name} has no target: {system.name} has no process in the role {role!r}")
     return process
 
 
@@ -99,6 +99,6 @@ def _check_services(fault: Fault, system: System, environment: Environment) -> N
     if service is None:
         return
     if service not in system.needs:
-        raise NotApplicable(f"{fault.name} has nothing to strike: {system.name} does not use {service}")
+        raise NotApplicable(f"{fault.name} has no target: {system.name} does not use {service}")
     if service not in environment.offers:
         raise NotApplicable(f"{fault.name} needs {service}, which the environment {environment.name!r} lacks")

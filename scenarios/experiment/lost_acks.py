@@ -1,4 +1,4 @@
-"""Which task an acknowledgement was for that the lab swallowed: decided by the structure of its message, never by a likeness in text.
+"""The task of an acknowledgement that the lab swallowed: identified by the structure of its message, never by similar text.
 
 Pure.
 """
@@ -14,11 +14,11 @@ from scenarios.experiment.strike_state import StrikeState
 from scenarios.record.history import Event
 
 TOKEN_CHARACTERS_MIN = 8
-"""An id shorter than this may be part of anything: in plain text it proves nothing."""
+"""In plain text, a shorter id proves nothing: it may be part of any other text."""
 NODES_MAX = 20_000
-"""Values of one message that are looked at."""
+"""Maximum number of values read from one message."""
 DEPTH_MAX = 6
-"""Levels of encoding inside encoding: JSON in a JSON string, base64 in a field."""
+"""Maximum number of nested encodings: JSON in a JSON string, base64 in a field."""
 
 _OWN_IDS = frozenset({"message_id", "correlation_id", "id", "task_id", "taskid", "task", "job_id", "jobid", "uuid"})
 """Names under which a message carries its own task's id; other names that end in `id` may be those of a parent, a root, a worker."""
@@ -26,19 +26,19 @@ _TOKEN = re.compile(r"[0-9A-Za-z_.:\-]+")
 _BASE64 = re.compile(r"[0-9A-Za-z+/_\-\s]+={0,2}\s*")
 
 Ids = Mapping[str, str | None]
-"""By the lab's task name: the system's id, None where it never answered with one."""
+"""The system's id by the lab's task name; None if the system never answered with one."""
 Field = tuple[str, str]
-"""A name, and a text or a whole number as text."""
+"""A name and its value: a text, or an integer as text."""
 
 
 def task_of(message: Message, ids: Ids) -> str | None:
-    """The task that the message is about; None if it shows none, or several."""
+    """The task of the message; None if it names no task or several."""
     found = tasks_in(message, ids)
     return found[0] if len(found) == 1 else None
 
 
 def tasks_in(message: Message, ids: Ids) -> tuple[str, ...]:
-    """The tasks that the strongest sign in the message names, sorted: one, or none; several where the sign is ambiguous."""
+    """The tasks named by the strongest sign in the message, sorted: one or none; several if the sign is ambiguous."""
     properties = list(message.properties)
     fields = list(_fields(message.body))
     by_id = _by_id(ids)
@@ -60,11 +60,10 @@ def tasks_in(message: Message, ids: Ids) -> tuple[str, ...]:
 def lost_acks(
     states: Iterable[StrikeState], ids: Ids, attempt_of: Callable[[str, str], int | None]
 ) -> tuple[list[Event], list[str]]:
-    """An `ack.info` for each acknowledgement that was swallowed, in the order of time; and what could not be decided, in words.
+    """An `ack.info` for each swallowed acknowledgement, in the order of time; and one sentence for each ambiguous message.
 
-    Also for each delivery that was not settled yet on the connection that was cut: its acknowledgement cannot arrive any more.
-
-    `attempt_of`: the number of the latest attempt of a task in a process, where it is known.
+    Also for each unsettled delivery on the connection that was cut: its acknowledgement can no longer arrive.
+    `attempt_of`: the number of the latest attempt of a task in a process, or None if unknown.
     """
     events: list[Event] = []
     problems: list[str] = []
@@ -80,7 +79,7 @@ def lost_acks(
                 Event(
                     event="ack.info",
                     actor="broker",
-                    # The earliest instant: the broker may deliver again before the lab has seen the bite.
+                    # The earliest instant: the broker may redeliver before the lab has observed the bite.
                     t_ns=state.bit_ns if state.bite_asked_ns is None else state.bite_asked_ns,
                     asked_ns=state.bite_asked_ns,
                     task=task,
@@ -116,12 +115,12 @@ def _is_any(name: str) -> bool:
 
 
 def _fields(body: str) -> Iterator[Field]:
-    """Every named text or whole number of a body that is JSON, or base64 of JSON."""
+    """Every named text or integer of a body that is JSON, or base64 of JSON."""
     return ((name, str(value)) for name, value in _scalars(body) if name)
 
 
 def _texts(body: str) -> Iterator[str]:
-    """Every text of such a body."""
+    """Every text of a body that is JSON, or base64 of JSON."""
     return (value for _, value in _scalars(body) if isinstance(value, str))
 
 
@@ -130,7 +129,7 @@ def _long_tokens(body: str) -> Iterator[str]:
 
 
 def _scalars(body: str) -> Iterator[tuple[str, str | int]]:
-    """Depth first, with the name that each has in its object, or its list has; "" for none."""
+    """The scalars, depth first, each with its name in its object (in a list: the list's name), or ""."""
     document = _decoded(body)
     left: list[tuple[str, object, int]] = [] if document is None else [("", document, 0)]
     for _ in range(NODES_MAX):
@@ -151,7 +150,7 @@ def _scalars(body: str) -> Iterator[tuple[str, str | int]]:
 
 
 def _decoded(text: str) -> object:
-    """The JSON document that a text holds, as it is or in base64; None: it holds none."""
+    """The JSON document in a text, plain or in base64; None if there is none."""
     for candidate in (text, _from_base64(text)):
         if candidate.lstrip()[:1] in ("{", "["):
             try:

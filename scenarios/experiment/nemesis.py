@@ -1,4 +1,4 @@
-"""The nemesis at work: each strike waits for its trigger, begins, proves its bite, lasts, is lifted, and proves that it healed."""
+"""The nemesis: each strike waits for its trigger, begins, proves its bite, lasts, is lifted, and proves that it healed."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,18 +17,18 @@ from scenarios.experiment.submissions import Submissions
 BITE_TIMEOUT_S = 20.0
 HEAL_TIMEOUT_S = 40.0
 SLICE_S = 0.25
-"""How long a fault that waits for traffic is waited for at a time: it bit within the last slice."""
+"""A fault that waits for traffic is awaited in slices of this length: it bit within the last one."""
 
 
 class Nemesis:
-    """All strikes of a run, each in a flow of its own. `news` is notified when one bites or is over, and when they are to give up."""
+    """All strikes of a run, each in a flow of its own. `changed` is notified when one bites or is over, and on `give_up`."""
 
     def __init__(self, stage: Stage, outside: Outside, submissions: Submissions, strikes: Sequence[Strike]) -> None:
         self._stage = stage
         self._lab = stage.records("lab")
         self.outside = outside
         self.submissions = submissions
-        self.news = stage.signal()
+        self.changed = stage.signal()
         self.states = [StrikeState(strike, strike.fault) for strike in strikes]
         self._injections: dict[StrikeState, Injection] = {}
         self._waits_for: dict[StrikeState, Signal] = {}
@@ -38,7 +38,7 @@ class Nemesis:
         self.is_aborted = False
 
     def start(self) -> None:
-        """The storm begins: what came to a point before now is neither caught nor counted."""
+        """Start all strikes; requests that reached a point before now are neither caught nor counted."""
         self.has_started = True
         for state in self.states:
             when = state.strike.when
@@ -49,37 +49,37 @@ class Nemesis:
             self._stage.spawn(f"strike-{number + 1}", partial(self._run, number, state))
 
     def add(self, strike: Strike) -> StrikeState:
-        """One more strike, to be carried out by the caller: `strike`, `lift`, `close`."""
+        """Add a strike that the caller carries out: `strike`, `lift`, `close`."""
         state = StrikeState(strike, strike.fault)
         self.states.append(state)
         return state
 
     def give_up(self) -> None:
-        """A strike whose moment has not come by now has missed it."""
+        """End the wait of every strike whose trigger has not occurred: it has missed its moment."""
         self.has_given_up = True
-        self.news.notify()
+        self.changed.notify()
         for signal in list(self._waits_for.values()):
             signal.notify()
 
     def abort(self) -> None:
-        """The run was interrupted: what is struck now is lifted now."""
+        """The run was interrupted: lift every active fault at once."""
         self.is_aborted = True
         self.give_up()
 
     def await_over(self, timeout_s: float | None = None) -> bool:
-        """Wait until every strike has come to its end, good or bad; False: not in this time."""
-        return self.news.wait_until(self.is_over, timeout_s)
+        """Wait until every strike has ended, successfully or not; False: not in this time."""
+        return self.changed.wait_until(self.is_over, timeout_s)
 
     def is_over(self) -> bool:
-        """Whether every strike has come to its end, or none was ever started."""
+        """Whether every strike has ended, or none was started."""
         return not self.has_started or all(state.is_over for state in self.states)
 
     def is_striking(self) -> bool:
-        """Whether a fault is on at this moment."""
+        """Whether a fault is active now."""
         return any(state.is_on for state in self.states)
 
     def holds_down(self, process: str) -> bool:
-        """Whether a strike has killed this process and is going to start it again."""
+        """Whether a strike has killed this process and will restart it."""
         return any(state.target == process and state.holds_down for state in self.states)
 
     def missed(self) -> list[str]:
@@ -87,14 +87,14 @@ class Nemesis:
         return [_problem_of(state) for state in self.states if state.bit_ns is None]
 
     def failed(self) -> list[str]:
-        """Strikes that bit and were not seen to heal, a sentence each."""
+        """Strikes that bit and did not provably heal, a sentence each."""
         return [_problem_of(state) for state in self.states if state.bit_ns is not None and state.healed_ns is None]
 
     def strike(self, state: StrikeState) -> None:
-        """Begin the fault and see it bite; both are recorded.
+        """Begin the fault and wait for its bite; record both.
 
         Raises:
-            ChaosError: there is nothing to strike, or no bite was seen; the fault is lifted.
+            ChaosError: there is no target, or no bite was observed; the fault is lifted.
         """
         fault = state.fault = self._at_process(state.fault)
         injection = self._injections[state] = self._stage.injection(fault, self.states.index(state))
@@ -106,15 +106,15 @@ class Nemesis:
             self._begun(state, asked_ns)
         injection.begin()
         if fault.waits_for_traffic:
-            self._release(state)  # armed: a process that is held would never cause the traffic
+            self._release(state)  # armed; a held process would never cause the traffic
             asked_ns, state.evidence = self._await_traffic(injection)
-            self._begun(state, asked_ns)  # only now: while it waited, nothing was disturbed
+            self._begun(state, asked_ns)  # only now: the armed fault disturbed nothing
         else:
             state.evidence = injection.await_bite(BITE_TIMEOUT_S)
         self._bitten(state, asked_ns)
 
     def lift(self, state: StrikeState) -> None:
-        """End the fault, and see its target healthy; both are recorded.
+        """End the fault and wait until its target is healthy; record both.
 
         Raises:
             ChaosError: it does not heal.
@@ -135,39 +135,39 @@ class Nemesis:
         self._stage.say(f"{state.fault.name} on {state.target}: healed")
 
     def close(self, state: StrikeState) -> None:
-        """However the strike ended: release its process, lift its fault, and notify the strikes that wait for it. Idempotent."""
+        """After any end of the strike: release its process, lift its fault, and notify the strikes that wait for it. Idempotent."""
         self._release(state)
         if state in self._injections:
             self._injections[state].end()
         state.is_over = True
-        self.news.notify()
+        self.changed.notify()
 
-    def until(self, state: StrikeState, news: Signal, has_come: Callable[[], bool]) -> None:
-        """Wait for a condition of this strike's trigger; raises FaultDidNotBite if it has not come by the end of the storm."""
-        self._waits_for[state] = news
-        news.wait_until(lambda: self.has_given_up or has_come())
+    def until(self, state: StrikeState, signal: Signal, is_met: Callable[[], bool]) -> None:
+        """Wait for a condition of this strike's trigger; raises FaultDidNotBite if it is not met by the end of the storm."""
+        self._waits_for[state] = signal
+        signal.wait_until(lambda: self.has_given_up or is_met())
         del self._waits_for[state]
-        if not has_come():
+        if not is_met():
             why = f"its moment never came: {state.strike.when.words()}"
             raise FaultDidNotBite(state.fault.name, state.target, why)
 
-    def at_most(self, state: StrikeState, seconds: float, news: Signal, has_come: Callable[[], bool]) -> None:
-        """Wait for a condition, but go on after so many seconds, or when the storm is over."""
-        self._waits_for[state] = news
-        news.wait_until(lambda: self.has_given_up or has_come(), seconds)
+    def at_most(self, state: StrikeState, seconds: float, signal: Signal, is_met: Callable[[], bool]) -> None:
+        """Wait for a condition, at most that many seconds and until the end of the storm."""
+        self._waits_for[state] = signal
+        signal.wait_until(lambda: self.has_given_up or is_met(), seconds)
         del self._waits_for[state]
 
     def rest(self, seconds: float) -> None:
-        """Let time pass, unless the run is interrupted."""
-        self.news.wait_until(lambda: self.is_aborted, seconds)
+        """Sleep, unless the run is interrupted."""
+        self.changed.wait_until(lambda: self.is_aborted, seconds)
 
     def _run(self, number: int, state: StrikeState) -> None:
         try:
             state.strike.when.await_on(_StrikeWatch(self, number, state))
-            self._caught(state)
+            self._aim_at_caught(state)
             self.strike(state)
-            self._release(state)  # only now: the process was caught in exactly this phase
-            self._last(number, state)
+            self._release(state)  # only now: the process had to be caught in exactly this phase
+            self._await_duration(number, state)
             self.lift(state)
         except ChaosError as error:
             state.problem = str(error)
@@ -179,8 +179,8 @@ class Nemesis:
         if state.sync_point is not None:
             state.sync_point.release()
 
-    def _caught(self, state: StrikeState) -> None:
-        """Aim at the process that tripped the trigger, where the fault is meant for that one."""
+    def _aim_at_caught(self, state: StrikeState) -> None:
+        """If the fault is meant for it, aim at the process that set off the trigger."""
         if state.sync_point is None:
             return
         state.subject = state.sync_point.subject
@@ -188,7 +188,7 @@ class Nemesis:
             state.fault = state.fault.aimed_at(state.sync_point.actor)
 
     def _at_process(self, fault: Fault) -> Fault:
-        """The fault, at the first process that plays the role it names."""
+        """The fault, aimed at the first process with the role that it names."""
         struck = fault.struck_process
         if struck is None or struck in self._stage.roles:
             return fault
@@ -196,7 +196,7 @@ class Nemesis:
         return fault if playing is None else fault.aimed_at(playing)
 
     def _await_traffic(self, injection: Injection) -> tuple[int, Evidence]:
-        """A fault that waits for traffic waits as long as there is any: until the end of the storm."""
+        """Wait until the end of the storm for the bite; returns its earliest instant and its evidence."""
         while True:
             asked_ns = self._stage.now_ns()
             try:
@@ -205,17 +205,17 @@ class Nemesis:
                 if self.has_given_up:
                     raise
                 continue
-            if evidence.at_ns is not None:  # the injector saw it happen; else, some time in the last slice
+            if evidence.at_ns is not None:  # else the bite was at some time in the last slice
                 asked_ns = max(asked_ns, self._stage.since_start_ns(evidence.at_ns))
             return asked_ns, evidence
 
-    def _last(self, number: int, state: StrikeState) -> None:
+    def _await_duration(self, number: int, state: StrikeState) -> None:
         lasts_s = state.strike.lasts_s
         if isinstance(lasts_s, UntilNextBites):
             following = self.states[number + 1 : number + 2]  # none, if it was shrunk away
-            self.news.wait_until(lambda: all(one.bit_ns is not None or one.is_over for one in following))
+            self.changed.wait_until(lambda: all(one.bit_ns is not None or one.is_over for one in following))
         else:
-            assert isinstance(lasts_s, float | int), "a plan holds nothing that is still to be drawn"
+            assert isinstance(lasts_s, float | int), "a plan holds no range"
             self.rest(lasts_s)
 
     def _begun(self, state: StrikeState, asked_ns: int) -> None:
@@ -231,7 +231,7 @@ class Nemesis:
         if state.fault.ends_process:
             self._lab.record("crash", actor=state.target, asked_ns=asked_ns)
         self._record("fault.bit", state, asked_ns, detail=state.evidence.words)
-        self.news.notify()
+        self.changed.notify()
         self._stage.say(f"{state.fault.name} on {state.target}: {state.evidence.words}")
 
     def _record(self, event: str, state: StrikeState, asked_ns: int, **fields: str) -> None:
@@ -255,14 +255,14 @@ class _StrikeWatch:
         self._state = state
 
     def until_previous_bit(self) -> int:
-        """Wait for the bite of the strike before this one; how many submissions were acknowledged by then."""
-        assert self._number > 0, "the first strike has none before it"
+        """Wait for the bite of the previous strike; returns the number of submissions acknowledged by then."""
+        assert self._number > 0, "the first strike has no previous one"
         before = self._nemesis.states[self._number - 1]
-        self.until(self._nemesis.news, lambda: before.bit_ns is not None or before.is_over)
+        self.until(self._nemesis.changed, lambda: before.bit_ns is not None or before.is_over)
         if before.bit_ns is None:
-            raise FaultDidNotBite(self._state.fault.name, self._state.target, "the strike before it did not bite")
+            raise FaultDidNotBite(self._state.fault.name, self._state.target, "the previous strike did not bite")
         return before.acknowledged
 
 
 def _problem_of(state: StrikeState) -> str:
-    return state.problem or f"strike {state.fault.name} on {state.target} did not run to its end"
+    return state.problem or f"strike {state.fault.name} on {state.target} did not end"

@@ -1,4 +1,4 @@
-"""The outside resource that effects go to: the lab owns it, so it knows what really happened, and may keep an answer back."""
+"""The outside resource, the target of effects: the lab owns it, so it knows what really happened, and can delay an answer."""
 
 import threading
 from collections import Counter
@@ -11,12 +11,12 @@ import msgspec
 from scenarios.experiment.stage import Records, Signal
 
 Point = Literal["attempt", "leader", "effect", "write"]
-"""Where a process under test can be caught: an attempt began, a leader is at work, an effect or a write was decided."""
+"""Where a process under test can be caught: an attempt began, a leader works, an effect or a write was decided."""
 TASK_POINTS = frozenset({"attempt", "effect"})
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a process under test asks; which fields matter depends on `op`."""
+    """A request of a process under test; which fields are used depends on `op`."""
 
     op: Literal["arrive", "effect", "write"]
     actor: str
@@ -32,9 +32,9 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class OutsideCounts:
-    """What the outside has seen by now.
+    """Counts of the outside resource so far.
 
-    `duplicates`: accepted effects beyond one a task and step. `repeats`: attempts beyond one a task, whatever they were for.
+    `duplicates`: accepted effects beyond one for each task and step. `repeats`: attempts beyond one for each task, for any reason.
     """
 
     effects: int = 0
@@ -44,7 +44,7 @@ class OutsideCounts:
 
 @dataclass(slots=True)
 class Ledger:
-    """Decides what is accepted, and records it; atomic under the lock of its caller."""
+    """Accepts or refuses requests, and records them; atomic under the caller's lock."""
 
     recorder: Records
     checks_fences: bool = True
@@ -57,7 +57,7 @@ class Ledger:
     counts: OutsideCounts = field(default_factory=OutsideCounts)
 
     def decide(self, request: Request) -> dict[str, object]:
-        """The answer to one request; its event is on disk before the answer leaves."""
+        """The answer to one request; its event is on disk before the answer is sent."""
         if request.op == "arrive":
             place = (str(request.point), str(request.subject))
             self._arrivals[place] += 1
@@ -69,7 +69,7 @@ class Ledger:
         return {"accepted": self._decide_write(request)}
 
     def attempt_of(self, task: str, actor: str) -> int | None:
-        """The number of the attempt with which this process last asked for an effect of the task, if it was told."""
+        """The attempt number of this process's latest effect request for the task, or None if unknown."""
         return self._attempts.get((task, actor))
 
     def _decide_effect(self, request: Request) -> bool:
@@ -123,9 +123,9 @@ class Ledger:
 
 
 class SyncPoint:
-    """Keeps back the answer to the `nth` request of the run at a point, until released: a process is caught in exactly that phase.
+    """Delays the answer to the `nth` request of the run at a point until released: its process is caught in exactly that phase.
 
-    `actor` and `subject`: the process that was caught, and its task or resource; empty until then.
+    `actor` and `subject`: the caught process, and its task or resource; empty until then.
     """
 
     def __init__(self, point: Point, nth: int, make_signal: Callable[[], Signal]) -> None:
@@ -139,12 +139,12 @@ class SyncPoint:
         self._released = make_signal()
 
     def release(self) -> None:
-        """Let the answer go. Idempotent."""
+        """Send the answer. Idempotent."""
         self.is_released = True
         self._released.notify()
 
     def hold(self, actor: str, subject: str) -> None:
-        """Note the process that was caught, and block it until released."""
+        """Record the caught process, and block it until released."""
         self.actor = actor
         self.subject = subject
         self.is_reached = True
@@ -153,9 +153,9 @@ class SyncPoint:
 
 
 class Outside:
-    """The outside resource: the ledger, counts of what comes, and sync points that hold answers back. Safe for many flows.
+    """The outside resource: the ledger, counts of requests, and sync points that delay answers. Safe for many flows.
 
-    `counted` is notified whenever something has come. `checks_fences`: False for a resource that accepts requests of stale holders.
+    `counted` is notified after each request. `checks_fences`: False for a resource that accepts requests of stale holders.
     """
 
     def __init__(
@@ -183,14 +183,14 @@ class Outside:
             point.release()
 
     def arm(self, point: Point, nth: int) -> SyncPoint:
-        """A sync point at the `nth` request to come to `point` from now on."""
+        """A sync point at the `nth` request at `point` from now on."""
         with self._lock:
             sync_point = SyncPoint(point, self._counts[point] + nth, self._make_signal)
             self._points.append(sync_point)
         return sync_point
 
     def count(self, point: Point) -> int:
-        """How many have come to `point` by now."""
+        """Number of requests at `point` so far."""
         with self._lock:
             return self._counts[point]
 
@@ -200,12 +200,12 @@ class Outside:
             return tuple(one.point for one in self._points if one.actor == actor and not one.is_released)
 
     def attempt_of(self, task: str, actor: str) -> int | None:
-        """The number of the attempt with which this process last asked for an effect of the task, if it was told."""
+        """The attempt number of this process's latest effect request for the task, or None if unknown."""
         with self._lock:
             return self._ledger.attempt_of(task, actor)
 
     def tasks_with_effect(self) -> tuple[str, ...]:
-        """The tasks of which an effect was accepted, sorted."""
+        """The tasks with an accepted effect, sorted."""
         with self._lock:
             return tuple(sorted(self._ledger.tasks_with_effect))
 
@@ -215,11 +215,11 @@ class Outside:
             return self._ledger.counts
 
     def quiet_s(self) -> float:
-        """Seconds since a task last began or had an effect; what leaders do by the clock is no sign of life of any task."""
+        """Seconds since the last start or effect of a task; periodic work of leaders does not count."""
         return (self._now_ns() - self._last_ns) / 1e9
 
     def answer(self, request: Request) -> dict[str, object]:
-        """Decide under the lock; then, outside it, wait at a sync point if this request has reached one."""
+        """Decide under the lock; then, outside it, wait at a sync point if the request has reached one."""
         point: str = request.point or request.op
         with self._lock:
             reply = self._ledger.decide(request)

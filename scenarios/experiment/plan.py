@@ -1,4 +1,4 @@
-"""From a scenario and a seed to a plan without any chance left in it: what is submitted when, which fault strikes when."""
+"""Turns a scenario and a seed into a deterministic plan: what is submitted when, which fault strikes when."""
 
 from dataclasses import dataclass, replace
 from random import Random
@@ -12,14 +12,14 @@ from scenarios.experiment.ranges import Between, draw, draw_all, ranges_of
 from scenarios.experiment.scenario import Outlasting, Scenario, Strike, Workload
 
 TASKS_PER_USER = 10
-"""Well under any sensible limit per user and minute: limits are another scenario's matter."""
+"""Well below any sensible rate limit per user: this workload must not reach one."""
 UNSTATED_S = 2.0
 """Assumed duration of a lease or lock that a system does not state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one seed makes of a scenario."""
+    """A scenario with all its ranges drawn by one seed."""
 
     scenario: Scenario
     seed: int
@@ -50,7 +50,7 @@ def plan(
 
 
 def warm_up() -> Submit:
-    """The task before the storm: a worker that ends it really consumes."""
+    """The task before the storm: it proves that a worker consumes."""
     task = "warm-up"
     return Submit(task, {"task": task, "work_s": 0.0}, user="warm-up", key=task)
 
@@ -72,7 +72,7 @@ def _submission(workload: Workload, number: int, chance: Random, attempts_max: i
 
 
 def _outcomes(workload: Workload, chance: Random, attempts_max: int) -> list[str]:
-    """How the task's tries end, one after the other; beyond the list they succeed."""
+    """How the task's attempts end, in order; attempts beyond the list succeed."""
     roll = chance.randrange(100)
     if roll < workload.failing_once:
         return ["transient"]
@@ -91,6 +91,6 @@ def _concrete(strike: Strike, chance: Random, pace: Pace) -> Strike:
         lasts_s = lasts_s.draw(chance)
     elif isinstance(lasts_s, Outlasting):
         stated_s = pace.lease_s if lasts_s.what == "lease" else pace.lock_s
-        # A system that states neither is kept away as long as the reference would be: it has to stand a pause like any other.
+        # A system that states neither gets a default: it has to tolerate a pause as well.
         lasts_s = round((stated_s or UNSTATED_S) * draw(lasts_s.times, chance), 3)
     return Strike(fault, when, lasts_s)

@@ -1,4 +1,4 @@
-"""Numbers that a scenario leaves to the seed: a range, and how it becomes a number."""
+"""Numbers of a scenario that the seed draws: ranges, and the draw."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -10,7 +10,7 @@ N = TypeVar("N", int, float)
 
 @dataclass(frozen=True, slots=True)
 class Between(Generic[N]):
-    """A number that each seed draws anew, both ends included."""
+    """A number drawn by the seed, both ends included."""
 
     low: N
     high: N
@@ -23,13 +23,13 @@ class Between(Generic[N]):
 
 
 def drawn(number: N | Between[N]) -> N:
-    """The number that stands in a plan: there every range has been drawn."""
+    """The number, in a plan, where every range has been drawn."""
     assert not isinstance(number, Between), "a plan holds no range"
     return number
 
 
 def draw(number: N | Between[N], chance: Random) -> N:
-    """The number itself, or one of its range."""
+    """The number itself, or one drawn from the range."""
     return number.draw(chance) if isinstance(number, Between) else number
 
 
@@ -45,7 +45,7 @@ def ranges_of(data: Any) -> dict[str, Between[int] | Between[float]]:
 
 
 def times(number: Any, factor: float) -> Any:
-    """The number, or both ends of the range, times the factor, rounded; at least 1."""
+    """The number, or both ends of the range, multiplied by the factor and rounded; at least 1."""
     if isinstance(number, Between):
         return Between(times(number.low, factor), times(number.high, factor))
     return max(1, round(number * factor))

@@ -28,15 +28,15 @@ ABORTED_STOP_S = 1.0
 ABORTED_LIFT_S = 2.0
 """For the faults that are on when a run is interrupted; the environment ends whatever is left of them."""
 BUDGET_S = 30.0
-"""For a system that states no budget of its own."""
+"""For a system that states no budget."""
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long strikes may still wait for their moment after the last submission was answered.
+class StrikeTimeout:
+    """How long strikes may still wait for their triggers after the last submission was answered.
 
-    `quiet_s`: they have missed it when nothing has moved for so long; None: that is not looked at. `may_miss`: a strike that never
-    bit is no problem of the run, and none is waited for when every task has ended.
+    `quiet_s`: give up when nothing has moved for this time; None: this is not checked. `may_miss`: a strike that never bit is no
+    problem of the run, and the wait ends when every task has ended.
     """
 
     longest_s: float
@@ -46,18 +46,18 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long an experiment waits for what; and `warm_up`: the task before the storm; None: the stage needs none."""
+    """The time-outs of an experiment; and `warm_up`: the task before the storm, None if the stage needs none."""
 
     quiet_s: float
     budget_s: float
-    patience: Patience
+    strike_timeout: StrikeTimeout
     read_every_s: float
     warm_up: Submit | None = None
     restarts_max: int = RESTARTS_MAX
 
 
 class Experiment:
-    """A run while it goes on. `problems`: what went wrong with the lab's own work; each makes the run unknown.
+    """A running experiment. `problems`: failures of the lab; each makes the run unknown.
 
     `open_tasks`: after the drain, the tasks that have not ended, with their ids; `places`: where the system says that they are.
     """
@@ -80,18 +80,18 @@ class Experiment:
     def run(self, driver: Driver) -> None:
         """Run the phases of an experiment, in this order; `driver` submits.
 
-        Whether the scenario fits the system at all is known before (`fitting`).
+        Whether the scenario fits the system is decided before (`fitting`).
 
         1. start: every process of the system starts.
-        2. warm-up: one task is submitted until it has had its effect, where processes take unknown time to get ready. The system's
-           account must be empty before it, and hold nothing else after it.
-        3. storm: clients submit on schedule, a reader reads statuses, the supervisor starts processes again that end by themselves,
-           and the nemesis strikes, each fault at its moment, and lifts it; until all is submitted and every strike is over.
-        4. calm: nothing disturbs the system any more; the drain waits until every task has ended, or nothing moves.
+        2. warm-up: one task is submitted until it has had its effect, if processes take unknown time to get ready. The system's
+           account must be empty before it, and hold only this task after it.
+        3. storm: clients submit on schedule, a reader reads statuses, the supervisor restarts processes that end by themselves,
+           and the nemesis begins each fault at its trigger and lifts it; until all is submitted and every strike is over.
+        4. calm: no fault is active any more; the drain waits until every task has ended, or no task moves.
         5. account: statuses are read one last time, and the system's account of its tasks becomes the `final` event.
         6. end: processes stop. `after_events` completes the record: the audit trail, and acks that the lab swallowed.
 
-        The verdicts are not part of it: judges read the record that it leaves.
+        The verdicts are not part of it: judges read the record of the run.
 
         Raises:
             ChaosError, RunFailed: the lab could not go on.
@@ -120,14 +120,14 @@ class Experiment:
         self.stage.begin("end")
 
     def account(self) -> Account:
-        """The system's account; of a system that keeps none, the tasks whose effect the outside resource has accepted are done."""
+        """The system's account; without one, the tasks whose effect the outside resource has accepted count as done."""
         self.stage.check_plugin()
         account = self.stage.account()
         self._keeps_account = account is not None
         return Account(done=self.outside.tasks_with_effect()) if account is None else account
 
     def after_events(self) -> list[Event]:
-        """The events that are known only afterwards: the system's own trail, redrives that are not in it, and lost acknowledgements."""
+        """The events known only afterwards: the system's own trail, redrives that are not in it, and lost acknowledgements."""
         answered = self.submissions.ids
         ids = {task: answered.get(task) for task in self.submissions.outcomes}
         lost, problems = lost_acks(self.nemesis.states, ids, self.outside.attempt_of)
@@ -145,17 +145,17 @@ class Experiment:
         return self.nemesis.holds_down(process) or self.stage.holds_down(process)
 
     def _check_clean(self, own: str | None = None) -> None:
-        """Refuse a system that lists tasks of an earlier run. `own`: the task that may be there; None: before any, so none may.
+        """Refuse a system that lists tasks of an earlier run. `own`: the only task allowed; None: no task is.
 
         Raises:
-            RunFailed: it lists others, which are named.
+            RunFailed: it lists other tasks; the message names some.
         """
         try:
             account = self.stage.account()
         except RunFailed:
             self.stage.check_plugin()
             if own is None:
-                return  # before the warm-up nothing is known to be ready; it is asked again after it
+                return  # before the warm-up the system may not be ready; checked again after it
             raise
         foreign = sorted(listed_in(account or Account()) - {own})
         if foreign:
@@ -166,7 +166,7 @@ class Experiment:
             )
 
     def _warm_up(self, submit: Submit) -> None:
-        """Submit one task until it is accepted, and wait for its effect: only a consumer that consumes is ready."""
+        """Submit one task until it is accepted, and wait for its effect, which proves that a worker consumes."""
         client = self.stage.client("warm-up")
         deadline_ns = self.stage.now_ns() + round(READY_TIMEOUT_S * 1e9)
         accepted = False
@@ -196,37 +196,39 @@ class Experiment:
         driver.await_end()
         self._await_strikes()
         self.problems += self.nemesis.failed()
-        if not self.timing.patience.may_miss:
+        if not self.timing.strike_timeout.may_miss:
             self.problems += self.nemesis.missed()
         self.problems += driver.problems()
 
     def _await_strikes(self) -> None:
-        """Until every strike is over; those that wait when patience is over have missed their moment."""
+        """Wait until every strike is over; those still waiting at the time-out have missed their moment."""
         began_ns = self.stage.now_ns()
         ended_since_ns: int | None = None
         while not self.nemesis.is_over() or self.stage.own_faults_pending():
             self.stage.check_plugin()
             ended_since_ns = self._ended_since(ended_since_ns)
-            if self._is_patience_over(began_ns, ended_since_ns):
+            if self._have_timed_out(began_ns, ended_since_ns):
                 break
             self.stage.sleep(LOOK_S)
         self.nemesis.give_up()
         self.nemesis.await_over()
 
     def _ended_since(self, since_ns: int | None) -> int | None:
-        """Since when every task has ended, where strikes may miss: there is nothing left to disturb."""
-        if not self.timing.patience.may_miss or not all_ended(self.account(), self.submissions.outcomes):
+        """If strikes may miss, the instant since which every task has ended: a fault could disturb no task any more."""
+        if not self.timing.strike_timeout.may_miss or not all_ended(self.account(), self.submissions.outcomes):
             return None
         return self.stage.now_ns() if since_ns is None else since_ns
 
-    def _is_patience_over(self, began_ns: int, ended_since_ns: int | None) -> bool:
-        patience, now_ns = self.timing.patience, self.stage.now_ns()
+    def _have_timed_out(self, began_ns: int, ended_since_ns: int | None) -> bool:
+        strike_timeout, now_ns = self.timing.strike_timeout, self.stage.now_ns()
         waited_s = (now_ns - began_ns) / 1e9
         if ended_since_ns is not None and (now_ns - ended_since_ns) / 1e9 >= SETTLED_S:
             return True
         quiet_s = min(waited_s, self.outside.quiet_s())
-        is_quiet = patience.quiet_s is not None and quiet_s > patience.quiet_s and not self.nemesis.is_striking()
-        return is_quiet or waited_s > patience.longest_s
+        is_quiet = (
+            strike_timeout.quiet_s is not None and quiet_s > strike_timeout.quiet_s and not self.nemesis.is_striking()
+        )
+        return is_quiet or waited_s > strike_timeout.longest_s
 
     def _calm(self, driver: Driver) -> Drained:
         self.stage.calm()
@@ -245,7 +247,7 @@ class Experiment:
         return drained
 
     def _work_done(self, drained: Drained) -> WorkFigures:
-        """The warm-up does not count: it comes before any fault."""
+        """The figures without the warm-up, which comes before any fault."""
         warm_up = None if self.timing.warm_up is None else self.timing.warm_up.task
         outcomes = {task: outcome for task, outcome in self.submissions.outcomes.items() if task != warm_up}
         acknowledged = {task for task, outcome in outcomes.items() if outcome == "ok"}
@@ -280,14 +282,14 @@ class Experiment:
         )
 
     def _abort(self) -> None:
-        """What is struck now is lifted now; no flow waits for the plug-in any longer; and processes get little time to end."""
+        """Lift every active fault at once, let no flow wait for the plug-in any longer, and give processes little time to end."""
         self._stop_s = ABORTED_STOP_S
         self.stage.abandon_plugin()
         self.nemesis.abort()
         self.nemesis.await_over(ABORTED_LIFT_S)
 
     def _stop(self, driver: Driver) -> None:
-        """In any case: no more deaths are noted, no more is submitted, and every process ends. Idempotent."""
+        """After success or failure: stop the watcher, the driver and every process. Idempotent."""
         self.stage.unwatch_processes()
         self.supervisor.stop()
         self.reader.stop()

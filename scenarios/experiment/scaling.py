@@ -1,4 +1,4 @@
-"""A scenario's faults for a load of another size: each strikes at the same share of the work as in the scenario. Pure."""
+"""Scales a scenario's faults to a load of another size: each strikes at the same share of the work. Pure."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from scenarios.experiment.scenario import Scenario, Strike, Workload
 from scenarios.judging.guarantees import Guarantee
 
 NAME = "load"
-PLAIN_STORY = "Tasks are submitted at a steady rate, whatever became of those before; nothing is broken on purpose."
+PLAIN_STORY = "Tasks are submitted at a steady rate, independently of earlier answers; there is no fault."
 AT_STAKE = (
     Guarantee.NO_LOST_TASK,
     Guarantee.NO_STUCK_TASK,
@@ -15,14 +15,14 @@ AT_STAKE = (
     Guarantee.DUPLICATES_EXPLAINED,
 )
 COUNTS_TRAFFIC = frozenset({"nth"})
-"""Fields of faults that count what tasks cause: acknowledgements, publishes."""
+"""Fields of faults that count traffic of tasks: acknowledgements, publishes."""
 
 
 def as_load(fault: Scenario | None, *, tasks: int, rate_per_s: float) -> Scenario:
     """A load of `tasks` at `rate_per_s`, with the strikes of `fault`, if any.
 
-    What a scenario counts in tasks grows with their number, what happens every so many seconds (the leader's sweeps) with the time
-    that the load takes. The workload is empty: the tasks come from the load generator.
+    Counts of tasks grow with the number of tasks, counts of periodic work (the leader's sweeps) with the duration of the load.
+    The workload is empty: the load generator submits the tasks.
     """
     workload = Workload(tasks=0, rate_per_s=rate_per_s)
     if fault is None:

@@ -1,4 +1,4 @@
-"""The words a scenario is made of: what clients do, which fault strikes when, and which promises are at stake. Frozen data."""
+"""The parts of a scenario: what clients do, which fault strikes when, and which promises are at stake. Frozen data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -49,12 +49,12 @@ from scenarios.judging.premises import WorkDuring as WorkDuring
 
 @dataclass(frozen=True, slots=True)
 class UntilNextBites:
-    """As long as it takes the next strike to bite."""
+    """Until the next strike bites."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlasting:
-    """So long that what the system calls its `lease` or `lock` has surely run out: `times` its stated duration."""
+    """Long enough for the system's lease or lock (`what`) to expire: `times` its stated duration."""
 
     what: str
     times: float | Between[float]
@@ -65,7 +65,7 @@ Duration = float | Between[float] | UntilNextBites | Outlasting
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """One fault: which, when, and for how long before it is lifted. `drawn` names fields of the fault that each seed draws anew."""
+    """One fault: which, when, and for how long before it is lifted. `drawn`: fields of the fault that each seed draws."""
 
     fault: Fault
     when: Trigger
@@ -77,8 +77,9 @@ class Strike:
 class Workload:
     """What clients do: `tasks` submissions at `rate_per_s`, each working `work_s`, each submitted again until it is accepted.
 
-    Of every hundred tasks about `failing_once` fail once in a way that heals, `failing_always` fail until their attempts are used
-    up, and `failing_for_good` fail in a way that no retry heals. `traits`: what else tasks are; `deeds`: what is done beside them.
+    Of every hundred tasks about `failing_once` fail once with a transient failure, `failing_always` fail until their attempts are
+    used up, and `failing_for_good` fail with a permanent failure. `traits`: further
+    properties of tasks; `deeds`: what is done beside them.
     """
 
     tasks: int
@@ -94,10 +95,10 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """An experiment. `story` says in one or two sentences what happens and what must not come of it.
+    """An experiment. `story`: one or two sentences on what happens and what must not be the result.
 
-    `premises`: what must be seen for the run to mean anything, beside enough work, which every run needs. `needs`: capabilities
-    without which there is nothing to see; beyond these, traits and deeds that a system cannot have are left out.
+    `premises`: what must have been observed for the run to mean anything, beside enough work, which every run needs. `needs`: the
+    capabilities without which there is nothing to observe; beyond these, traits and deeds that a system cannot have are left out.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Where an experiment takes place: its time, its flows, its processes, its faults. The experiment itself is written once, on a Stage.
+"""The Stage protocol: the time, flows, processes and faults of an experiment. The experiment itself is written once, on a Stage.
 
 There are two: `scenarios.real.stage` (threads, processes, services) and `scenarios.simulated.stage` (fibers in one process). Every
 blocking call blocks the calling thread, or the calling fiber, of that stage.
@@ -15,10 +15,10 @@ from scenarios.record.history import Event
 
 
 class Records(Protocol):
-    """Where one source of events writes: the lab, the clients, the outside resource."""
+    """The history of one source of events: the lab, the clients, the outside resource."""
 
     def record(self, event: str, *, actor: str, **fields: Any) -> None:
-        """Append one event, stamped now. Fields that are None are left out."""
+        """Append one event with the current time. Fields that are None are left out."""
 
     def append(self, event: Event) -> None:
         """Append an event that carries its own time."""
@@ -35,18 +35,18 @@ class Flow(Protocol):
 
 
 class Signal(Protocol):
-    """A condition variable: some flows wait for a condition, others notify them when it may have become true."""
+    """A condition variable: flows wait for a condition, and others notify them when it may have become true."""
 
     def wait_until(self, is_so: Callable[[], bool], timeout_s: float | None = None) -> bool:
-        """Wait for the condition; False: `timeout_s` were over first. The condition must not block."""
+        """Wait for the condition; False: the time-out came first. The condition must not block."""
 
     def notify(self) -> None:
-        """Let every waiting flow look at its condition again. Cheap when none waits."""
+        """Let every waiting flow check its condition again. Cheap when none waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """A process that ended by itself, after `seen_alive_ns` and before now. `log`: the name of its log; `last_lines`: of this log."""
+    """A process that ended by itself, after `seen_alive_ns` and before now. `log`: name of its log; `last_lines`: end of that log."""
 
     process: str
     how: str
@@ -56,41 +56,41 @@ class Death:
 
 
 class Stage(Protocol):
-    """All that an experiment needs of the world that it takes place in."""
+    """Everything that an experiment needs from its world."""
 
     def now_ns(self) -> int:
-        """Nanoseconds since the run began."""
+        """Nanoseconds since the start of the run."""
 
     def since_start_ns(self, at_ns: int) -> int:
-        """An instant on the clock of the injectors (`chaos.injection.Evidence.at_ns`), as nanoseconds since the run began."""
+        """An instant on the clock of the injectors (`chaos.injection.Evidence.at_ns`), as nanoseconds since the start of the run."""
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass for the calling flow."""
+        """Block the calling flow for this time."""
 
     def spawn(self, name: str, body: Callable[[], None]) -> Flow:
-        """Start a flow. What it raises is a problem of the run, and named."""
+        """Start a flow. An exception in it becomes a problem of the run."""
 
     def signal(self) -> Signal:
-        """A new one."""
+        """A new signal."""
 
     def records(self, source: str) -> Records:
         """The history of one source: `lab`, `client`, `outside`, `database` or `broker`."""
 
     def say(self, text: str) -> None:
-        """A line for the person who watches."""
+        """Print a line on the terminal."""
 
     def begin(self, phase: str) -> None:
-        """Note that a phase of the run begins now."""
+        """Record the begin of a phase of the run."""
 
     def client(self, name: str) -> Client:
         """A new client of the system, for one flow.
 
         Raises:
-            RunFailed: the plug-in gave none.
+            RunFailed: the plug-in returned none.
         """
 
     def check_plugin(self) -> None:
-        """Look whether the plug-in of the system can still answer.
+        """Check that the plug-in of the system can still answer.
 
         Raises:
             RunFailed: it cannot.
@@ -110,7 +110,7 @@ class Stage(Protocol):
         """Stop every process that was started: after `timeout_s` by force. Idempotent."""
 
     def check_processes(self) -> None:
-        """Look whether every process still runs.
+        """Check that every process still runs.
 
         Raises:
             ProcessFailed: one has ended.
@@ -130,34 +130,34 @@ class Stage(Protocol):
         """From now on report every process that ends by itself. `on_death` must not block."""
 
     def unwatch_processes(self) -> None:
-        """Report no more. Idempotent."""
+        """Stop reporting. Idempotent."""
 
     @property
     def roles(self) -> Mapping[str, tuple[str, ...]]:
-        """By process, in the order in which they were started: all that it does."""
+        """All roles of each process, by name, in the order of their start."""
 
     def injection(self, fault: Fault, number: int) -> Injection:
         """The fault of strike `number` (counted from 0), aimed at a process by its name, ready to begin.
 
         Raises:
-            ChaosError: this stage cannot do it, or there is nothing to strike.
+            ChaosError: this stage cannot do it, or there is no target.
         """
 
     def own_faults_pending(self) -> bool:
-        """Whether faults of the stage's own (those of single calls) still wait for their moment."""
+        """Whether call faults, which belong to the stage, still wait for their calls."""
 
     def holds_down(self, process: str) -> bool:
-        """Whether a fault of the stage's own has killed the process and is going to start it again."""
+        """Whether a call fault has killed the process and will restart it."""
 
     def calm(self) -> None:
-        """After the storm: end what disturbs, and see that every service answers.
+        """After the storm: end every disturbance, and check that every service answers.
 
         Raises:
-            ChaosError: one does not.
+            ChaosError: a service does not answer.
         """
 
     def account(self) -> Account | None:
-        """The system's list of its tasks; None where it keeps none.
+        """The system's list of its tasks; None if it has none.
 
         Raises:
             RunFailed: the plug-in failed.
@@ -171,7 +171,7 @@ class Stage(Protocol):
         """
 
     def trail(self) -> Sequence[Event]:
-        """The system's own audit trail, on the clock of the run; empty where it keeps none."""
+        """The system's own audit trail, on the clock of the run; empty if it has none."""
 
     def problems(self) -> Sequence[str]:
-        """Flows that broke, a sentence each."""
+        """Flows that failed, a sentence each."""

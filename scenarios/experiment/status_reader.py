@@ -6,9 +6,9 @@ from scenarios.experiment.stage import Flow, Stage
 from scenarios.experiment.submissions import Submissions
 
 RECENT = 10
-"""So many of the latest submissions are read in turn: their tasks are on the move."""
+"""Number of latest submissions that are read in turn: their tasks are still changing."""
 LAST_READS_MAX = 500
-"""Of more tasks than this, the last reading takes an even sample: judging one answer costs as much as asking for it."""
+"""Of more tasks than this, the last reading takes an even sample: judging an answer costs as much as reading it."""
 READER = "reader"
 
 
@@ -25,22 +25,19 @@ class StatusReader:
         self._flow: Flow | None = None
 
     def start(self) -> None:
-        """Begin to poll, every `every_s`; if that is 0, never."""
+        """Start polling every `every_s` seconds; 0: never."""
         if self._every_s > 0:
             self._flow = self._stage.spawn(READER, self._poll)
 
     def stop(self) -> None:
-        """Poll no more. Safe to call when it never started."""
+        """Stop polling. May be called before `start`."""
         self._is_over = True
         self._over.notify()
         if self._flow is not None:
             self._flow.join()
 
     def read_last(self, timeout_s: float) -> None:
-        """Read the status of every answered task once, or of an even sample of them, as far as time allows.
-
-        The final word is judged too.
-        """
+        """Read the final status, which is judged too, of every answered task once, or of an even sample, as far as time allows."""
         deadline_ns = self._stage.now_ns() + round(timeout_s * 1e9)
         answered = sorted(self._submissions.ids.items())
         step = -(-len(answered) // LAST_READS_MAX) or 1

@@ -1,4 +1,4 @@
-"""How one strike of a run goes: the only mutable form of a fault, from which its record in run.json is made."""
+"""The state of one strike of a run: the only mutable form of a fault; its record in run.json is made from it."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ NO_EVIDENCE = Evidence("")
 
 @dataclass(slots=True, eq=False)
 class StrikeState:
-    """A strike so far; written by its own flow, read by others.
+    """The state of a strike; written by its own flow, read by others.
 
-    `fault`: the planned one, aimed at the process that it really strikes as soon as that is known. `subject`: the task or resource at
-    which the process was caught. `bite_asked_ns`: the earliest instant of the bite. `acknowledged`: submissions by the bite.
-    `answered_before`, `attempts_before`: submissions and attempts by the begin (a failover is seen to bite seconds after it). `answered`,
-    `attempts`: from the begin until it had healed.
+    `fault`: the planned fault, aimed at its actual process as soon as that is known. `subject`: the task or resource of the caught
+    process. `bite_asked_ns`: the earliest instant of the bite. `acknowledged`: number of acknowledged submissions at the bite.
+    `answered_before`, `attempts_before`: answered submissions and attempts at the begin (a failover bites seconds later). `answered`,
+    `attempts`: their number from the begin until it healed.
     """
 
     strike: Strike
@@ -61,7 +61,7 @@ class StrikeState:
 
     @property
     def is_on(self) -> bool:
-        """Whether the fault is on at this moment."""
+        """Whether the fault is active now."""
         return self.bit_ns is not None and self.ended_ns is None
 
     @property

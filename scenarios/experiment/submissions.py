@@ -1,4 +1,4 @@
-"""What became of every submission of a run, whichever program made it: filled while the run goes on, read by its drain and readers."""
+"""The outcome of every submission of a run, made by any program: filled during the run, read by the drain and the status reader."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -11,9 +11,9 @@ _PROMISES = {Pause: "pause.ok", Resume: "resume.ok"}
 
 
 class Submissions:
-    """By the lab's task names. Everything that it hands out is a copy: submissions go on meanwhile.
+    """Outcomes by the lab's task names. Properties return copies, because submissions go on meanwhile.
 
-    `answered` is notified when one more has ended.
+    `answered` is notified after each submission has ended.
     """
 
     def __init__(self, records: Records, now_ns: Callable[[], int], answered: Signal) -> None:
@@ -34,7 +34,7 @@ class Submissions:
         """By task that a person has put back: when that was asked for."""
 
     def submit(self, client: Client, submit: Submit, actor: str) -> Outcome:
-        """One submission, recorded and noted."""
+        """Submit once, and record it."""
         fields = {
             "task": submit.task,
             "user": submit.user,
@@ -43,7 +43,7 @@ class Submissions:
             "priority": submit.priority,
             "scope": submit.scope,
         }
-        # The system counts from when it took the task in: after the question, and before the answer.
+        # The system counts from the acceptance: after the request, and before the answer.
         self._records.record("submit.invoke", actor=actor, **fields, due_s=self._since_now(submit.due_s))
         outcome = client.invoke(submit)
         is_possible = outcome.kind != "fail"
@@ -72,7 +72,7 @@ class Submissions:
         return outcome
 
     def cancel(self, client: Client, task: str, actor: str) -> None:
-        """One cancellation, recorded, of a task that was answered with an id; of another, nothing happens."""
+        """Cancel a task, and record it; without effect if the system has not answered with an id."""
         id_ = self.ids.get(task)
         if id_ is None:
             return
@@ -81,7 +81,7 @@ class Submissions:
         self._records.record(f"cancel.{outcome.kind}", actor=actor, task=task, detail=outcome.detail)
 
     def note(self, task: str, outcome: Outcome) -> None:
-        """Take in how a submission ended that was recorded elsewhere."""
+        """Note the outcome of a submission that was recorded elsewhere."""
         with self._lock:
             if self._outcomes.get(task) != "ok":
                 self._outcomes[task] = outcome.kind
@@ -106,19 +106,19 @@ class Submissions:
 
     @property
     def acknowledged(self) -> int:
-        """The number of acknowledged submissions by now. A task that was submitted twice may count twice."""
+        """Number of acknowledged submissions so far. A task that was submitted twice may count twice."""
         with self._lock:
             return self._acknowledged
 
     @property
     def answered_count(self) -> int:
-        """How many submissions have ended by now, however they did."""
+        """Number of submissions that have ended so far, with any outcome."""
         with self._lock:
             return self._answered
 
     @property
     def outcomes(self) -> Mapping[str, str]:
-        """How the submissions of every task ended: ok if one was acknowledged, else as the latest: fail or info.
+        """The outcome of every task's submissions: ok if one was acknowledged, else that of the latest: fail or info.
 
         Without tasks that were answered with the id of another one.
         """

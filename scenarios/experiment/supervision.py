@@ -1,4 +1,4 @@
-"""Keeps the system under test running as a service manager would: a process that ends by itself is started again."""
+"""Keeps the system under test running as a service manager would: restarts processes that end by themselves."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,10 +13,10 @@ RESTARTS_MAX = 10
 
 
 class Supervisor:
-    """Starts processes again that ended by themselves; those that a fault has killed are the fault's to start again.
+    """Restarts processes that ended by themselves; a process killed by a fault is restarted by that fault.
 
-    `problems`: processes that do not stay up. A system whose processes do not is not a world in which anything can be judged.
-    `died`: by process, how often it has ended by itself. `last`: by process, its latest end. `gone`: each of these ends, in words.
+    `problems`: processes that do not stay up: such a system cannot be judged. `died`: by process, how often it ended by itself.
+    `last`: by process, its latest such end. `gone`: a sentence for each such end.
     """
 
     def __init__(self, stage: Stage, is_struck: Callable[[str], bool], *, restarts_max: int = RESTARTS_MAX) -> None:
@@ -33,21 +33,21 @@ class Supervisor:
         self.gone: list[str] = []
 
     def stop(self) -> None:
-        """Start no process again from now on. Idempotent."""
+        """Restart no process from now on. Idempotent."""
         self._is_over = True
         self._over.notify()
         for flow in self._restarts:
             flow.join()
 
     def deaths(self) -> list[DeathRecord]:
-        """Of every process that has ended by itself, for run.json."""
+        """The records of the processes that ended by themselves, for run.json."""
         return [
             DeathRecord(process=name, times=self.died[name], how=death.how, log=death.log, last_lines=death.last_lines)
             for name, death in self.last.items()
         ]
 
     def note_death(self, death: Death) -> None:
-        """Record that a process has ended by itself, and start it again after a moment. Does not block."""
+        """Record that a process has ended by itself, and restart it after `RESTART_AFTER_S`. Does not block."""
         if self._is_struck(death.process):
             return
         self._lab.record("crash", actor=death.process, detail=death.how, asked_ns=death.seen_alive_ns)

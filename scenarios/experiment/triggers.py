@@ -1,4 +1,4 @@
-"""When a strike strikes: each trigger is one frozen class that waits for its moment, has words for it, and scales with the load.
+"""Triggers of strikes: each is one frozen class that waits for its moment, describes it, and scales with the load.
 
 To add a trigger: a class here, its name in TRIGGERS, and an import in scenario.py, where scenarios find it. Random worlds use it once
 `_KINDS` in scenarios/simulated/worlds/swarm.py has a function that draws it.
@@ -19,39 +19,39 @@ ACKNOWLEDGED_WITHIN_S = 5.0
 
 
 class Watch(Protocol):
-    """What a trigger can watch while it waits."""
+    """What a trigger can observe while it waits."""
 
     @property
     def outside(self) -> Outside:
-        """Counts what processes come to."""
+        """The outside resource, with its counts."""
 
     @property
     def submissions(self) -> Submissions:
-        """Counts what was acknowledged."""
+        """The submissions, with their counts."""
 
     @property
     def sync_point(self) -> SyncPoint | None:
-        """Where this strike catches its process; None: its trigger has no `point`."""
+        """The sync point of this strike; None: its trigger has no `point`."""
 
     @property
     def effects_before(self) -> int:
         """Effects accepted before the storm began."""
 
-    def until(self, news: Signal, has_come: Callable[[], bool]) -> None:
-        """Wait for the condition, looking again whenever `news` is notified.
+    def until(self, signal: Signal, is_met: Callable[[], bool]) -> None:
+        """Wait for the condition, checked whenever `signal` is notified.
 
         Raises:
-            FaultDidNotBite: the storm is over, and it never came.
+            FaultDidNotBite: the storm is over, and the condition was never met.
         """
 
-    def at_most(self, seconds: float, news: Signal, has_come: Callable[[], bool]) -> None:
-        """The same, but go on after so many seconds, or when the storm is over."""
+    def at_most(self, seconds: float, signal: Signal, is_met: Callable[[], bool]) -> None:
+        """As `until`, but go on after that many seconds, or when the storm is over."""
 
     def rest(self, seconds: float) -> None:
-        """Let time pass."""
+        """Sleep."""
 
     def until_previous_bit(self) -> int:
-        """Wait for the bite of the strike before this one; how many submissions were acknowledged by then.
+        """Wait for the bite of the previous strike; returns the number of submissions acknowledged by then.
 
         Raises:
             FaultDidNotBite: it did not bite.
@@ -62,9 +62,9 @@ class Watch(Protocol):
 class Trigger:
     """A moment of the storm. The class is the kind of moment; its fields select the moment in the run.
 
-    `template`: the moment in words, with its fields in braces. `counter`, `grows_with`: the field that counts, and whether a larger
-    load counts more (`tasks`) or a longer one does (`time`). `point`: where the process that trips it is caught, and held until the
-    fault has bitten. `role`, `role_words`: a role without which the moment never comes, and what people call it.
+    `template`: the moment as text, with its fields in braces. `counter`, `grows_with`: the field that counts, and whether it grows
+    with the number of tasks (`tasks`) or the duration of the load (`time`). `point`: where the process that sets it off is caught, and
+    held until the fault has bitten. `role`, `role_words`: a role without which the moment never comes, and its name for people.
     """
 
     template: ClassVar[str]
@@ -75,7 +75,7 @@ class Trigger:
     role_words: ClassVar[str] = ""
 
     def await_on(self, watch: Watch) -> None:
-        """Block until the moment has come.
+        """Block until the moment comes.
 
         Raises:
             FaultDidNotBite: it never came.
@@ -83,30 +83,30 @@ class Trigger:
         self._wait(watch)
 
     def words(self) -> str:
-        """The moment in words, for run.json, messages and reports."""
+        """The moment as text, for run.json, messages and reports."""
         return self.template.format(**asdict(self))
 
     def scaled(self, more_tasks: float, longer: float) -> Self:
-        """The same moment of a load of `more_tasks` times as many tasks that takes `longer` times as long."""
+        """The same moment in a load with `more_tasks` times the tasks and `longer` times the duration."""
         if not self.counter:
             return self
         factor = {"tasks": more_tasks, "time": longer}[self.grows_with]
         return replace(self, **{self.counter: times(getattr(self, self.counter), factor)})
 
     def _wait(self, watch: Watch) -> None:
-        """Wait; at once, where a subclass does not say otherwise."""
+        """Wait for the moment; by default it has come."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtStart(Trigger):
-    """When the workload begins. For faults that wait for traffic by themselves."""
+    """At the start of the workload. For faults that wait for traffic by themselves."""
 
     template = "from the start"
 
 
 @dataclass(frozen=True, slots=True)
 class AtTime(Trigger):
-    """So many seconds after the workload began."""
+    """A number of seconds after the start of the workload."""
 
     template = "at {at_s:.3f} s"
 
@@ -118,7 +118,7 @@ class AtTime(Trigger):
 
 @dataclass(frozen=True, slots=True)
 class _AtPoint(Trigger):
-    """When a process comes to a point for the `nth` time; it is held there until the fault has bitten."""
+    """When the run reaches a point for the `nth` time; the process is held there until the fault has bitten."""
 
     counter = "nth"
 
@@ -126,13 +126,13 @@ class _AtPoint(Trigger):
 
     def _wait(self, watch: Watch) -> None:
         point = watch.sync_point
-        assert point is not None, "its point was armed when the storm began"
+        assert point is not None, "its point was armed at the start of the storm"
         watch.until(point.reached, lambda: point.is_reached)
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptBegun(_AtPoint):
-    """When the `nth` attempt of the run has been claimed and has begun, and has had no effect yet."""
+    """When the `nth` attempt of the run has claimed its task and begun, before any effect."""
 
     template = "attempt {nth} has begun"
     point = "attempt"
@@ -140,7 +140,7 @@ class AttemptBegun(_AtPoint):
 
 @dataclass(frozen=True, slots=True)
 class EffectAccepted(_AtPoint):
-    """When the `nth` effect of the run was accepted, and its process does not know yet."""
+    """When the `nth` effect of the run was accepted, before its process gets the answer."""
 
     template = "effect {nth} was accepted, its process not yet told"
     point = "effect"
@@ -148,10 +148,10 @@ class EffectAccepted(_AtPoint):
 
 @dataclass(frozen=True, slots=True)
 class LeaderAtWork(_AtPoint):
-    """When the leader of the sweep, lock in hand, is about to do its work for the `nth` time."""
+    """When the leader of the sweep, holding its lock, is about to do its work for the `nth` time."""
 
     template = "the leader is at work for time {nth}"
-    grows_with = "time"  # sweeps come by the clock
+    grows_with = "time"  # sweeps are periodic
     point = "leader"
     role = LEADER_ROLE
     role_words = "leader"
@@ -159,7 +159,7 @@ class LeaderAtWork(_AtPoint):
 
 @dataclass(frozen=True, slots=True)
 class Effects(Trigger):
-    """When `count` effects of the storm were accepted (that of the warm-up is not counted); no process is held up."""
+    """When `count` effects of the storm were accepted (without that of the warm-up); no process is held."""
 
     template = "{count} effects were accepted"
     counter = "count"
@@ -173,7 +173,7 @@ class Effects(Trigger):
 
 @dataclass(frozen=True, slots=True)
 class PreviousBit(Trigger):
-    """When the strike before this one has bitten, `wait_s` have passed, and `acknowledged` submissions were acknowledged since."""
+    """When, since the bite of the previous strike, `wait_s` have passed and `acknowledged` submissions were acknowledged."""
 
     template = "{wait_s} s after the strike before it bit"
 
@@ -181,7 +181,7 @@ class PreviousBit(Trigger):
     acknowledged: int = 0
 
     def words(self) -> str:
-        """The moment in words."""
+        """The moment as text."""
         since = f", and {self.acknowledged} submissions were acknowledged since" if self.acknowledged else ""
         return Trigger.words(self) + since
 
@@ -196,4 +196,4 @@ class PreviousBit(Trigger):
 TRIGGERS: Mapping[str, type[Trigger]] = {
     kind.__name__: kind for kind in (AtStart, AtTime, AttemptBegun, EffectAccepted, LeaderAtWork, Effects, PreviousBit)
 }
-"""Every trigger by its name, as tokens carry it."""
+"""Every trigger by its name in tokens."""

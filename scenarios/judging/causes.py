@@ -244,26 +244,42 @@ def _was_replaced(timeline: TaskTimeline, attempt: AttemptRecord) -> bool:
     return any(attempt.started_ns < other.started_ns <= attempt.ended_ns for other in timeline.attempts)
 
 
-def decides_nothing(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
-    """Whether the task may have gone on without what this attempt came to.
+def may_be_unreported(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
+    """Whether its worker may never have been able to report what this attempt came to.
 
-    Another had already replaced it; or its worker lost its lease, died, stood still or was cut off before the next attempt began, or
-    before the task was buried.
+    Another had already replaced it; or its worker lost its lease, died or stood still before the next attempt began, or before the task
+    was buried.
     """
     if _was_replaced(timeline, attempt) or reports_too_late(history, timeline, attempt, policy):
         return True
-    assert attempt.ended_ns is not None
-    ended_ns = attempt.ended_ns
-    following = next((other for other in timeline.attempts if other.started_ns > ended_ns), None)
+    following = _next_after(timeline, attempt)
     if following is None:
         return False
     if lease_expired(history, attempt, following):
         return True
-    next_ns = following.started_ns
+    ended_ns, next_ns = attempt.ended_ns, following.started_ns
+    assert ended_ns is not None, "only an attempt that ended has something to report"
     return first_crash_ns(history, attempt.actor, ended_ns, next_ns) is not None or any(
-        span.overlaps(ended_ns, next_ns) and (span.target == attempt.actor or cuts_worker_off(span))
-        for span in history.faults
+        span.overlaps(ended_ns, next_ns) and span.target == attempt.actor for span in history.faults
     )
+
+
+def decides_nothing(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
+    """Whether the task may have gone on without what this attempt came to: as `may_be_unreported`, or its worker was cut off."""
+    following = _next_after(timeline, attempt)
+    return may_be_unreported(history, timeline, attempt, policy) or (
+        following is not None
+        and attempt.ended_ns is not None
+        and any(
+            span.overlaps(attempt.ended_ns, following.started_ns) and cuts_worker_off(span) for span in history.faults
+        )
+    )
+
+
+def _next_after(timeline: TaskTimeline, attempt: AttemptRecord) -> AttemptRecord | None:
+    ended_ns = attempt.ended_ns
+    assert ended_ns is not None, "only an attempt that ended has something to report"
+    return next((other for other in timeline.attempts if other.started_ns > ended_ns), None)
 
 
 def is_done(history: History, timeline: TaskTimeline, policy: Policy) -> bool:

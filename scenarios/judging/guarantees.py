@@ -147,6 +147,14 @@ class Guarantee(enum.StrEnum):
         "denied_only_when_full",
         "A rate limit denies only while its stated window is full.",
     )
+    LEASE_KEPT = (
+        "lease_kept",
+        "While an attempt works, its lease is renewed at least as often as stated.",
+    )
+    NOT_DONE_AFTER_DEADLINE = (
+        "not_done_after_deadline",
+        "A task that has not succeeded by its deadline does not end as done.",
+    )
     EXECUTION_RATE_RESPECTED = (
         "execution_rate_respected",
         "Never more than n attempts start per stated window, retries included.",

@@ -43,9 +43,11 @@ class Policy:
     """The limits that a system states. JSON names as in docs/history.md.
 
     `delays_s`: [least, most] seconds before each retry. `budget_s`: how long after healing the system may take to catch up.
-    `overtakes_max`: maximum number of later submitted tasks that may overtake a waiting task. `wait_s`: a number, or a number for
-    each priority, keyed by text. `catch_up`: what happens to missed occurrences of the schedules that clients set up; `schedules` state
-    it for each. `warnings`: made when the policy is read, not stated by the system.
+    `overtakes_max`: maximum number of later submitted tasks that may overtake a waiting task. `wait_s`: a number, or a number for each
+    priority, keyed by text. `catch_up`: what happens to missed occurrences of the schedules that clients set up; `schedules` state it
+    for each. `dead_letters`: each transition to DEAD has a dead letter. `renew_s`: maximum time that an attempt works without renewing
+    its lease. `ends_at_deadline`: a task that is not done by its deadline expires, also if it runs. `warnings`: made when the policy is
+    read, not stated by the system.
     """
 
     attempts_max: int | None = None
@@ -66,6 +68,9 @@ class Policy:
     concurrency: Concurrency | None = None
     schedules: Mapping[str, Schedule] | None = None
     catch_up: CatchUp | None = None
+    dead_letters: bool | None = None
+    renew_s: float | None = None
+    ends_at_deadline: bool | None = None
     warnings: tuple[str, ...] | None = None
 
 
@@ -78,7 +83,7 @@ EVERY_MIN_S = 0.001
 
 _BOUNDS = (
     *("attempts_max", "tolerance_s", "budget_s", "grace_s", "overtakes_max"),
-    *("ack_s", "lease_s", "key_window_s", "result_ttl_s"),
+    *("ack_s", "lease_s", "renew_s", "key_window_s", "result_ttl_s"),
 )
 _WINDOW_NAMES = ("kind", "n", "per_s", "burst", "starts")
 

@@ -30,6 +30,7 @@ class Unremarkable:
     with_result: int = 0
     listed: int = 0
     awaited: int = 0
+    deadlines: int = 0
 
     def add_to(self, guarantee: Guarantee, found: Findings) -> Findings:
         """The findings of a checker, plus its counts for the unremarkable tasks."""
@@ -62,6 +63,7 @@ class Unremarkable:
             Guarantee.OUTCOME_REPORTED: (self.listed, {"ended": self.listed}),
             Guarantee.STARTS_IN_TIME: (self.awaited, {"awaited": self.awaited}),
             Guarantee.RESULT_TRUTHFUL: (self.with_result, {"results_read": self.results_read}),
+            Guarantee.NOT_DONE_AFTER_DEADLINE: (self.deadlines, {"with_deadline": self.deadlines}),
             Guarantee.DEADLINE_HONOURED: (self.with_deadline, {"with_deadline": self.with_deadline}),
         }
 

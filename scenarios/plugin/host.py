@@ -45,7 +45,7 @@ OPERATIONS = {
 }
 
 
-class Refused(Exception):
+class RequestFailed(Exception):
     """The answer is an error; `kind` and `message` go to the lab."""
 
     def __init__(self, kind: str, message: str) -> None:
@@ -78,7 +78,7 @@ def plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, enum.Enum):
         return value.value
-    raise Refused("wrong_type", f"its answer holds {shown(value)}, which cannot be converted to JSON")
+    raise RequestFailed("wrong_type", f"its answer holds {shown(value)}, which cannot be converted to JSON")
 
 
 def tagged(value: Any) -> Any:
@@ -99,13 +99,13 @@ def shaped(what: str, value: object, expected: str) -> Any:
     """`value`, checked to be an object of a class of that name (of any module) or a mapping."""
     if isinstance(value, Mapping) or any(kind.__name__ == expected for kind in type(value).__mro__):
         return value
-    raise Refused("wrong_type", f"{what} returned {shown(value)}, not {expected}")
+    raise RequestFailed("wrong_type", f"{what} returned {shown(value)}, not {expected}")
 
 
 def listed(what: str, value: object, expected: str) -> List[Any]:
     """The items of `value`, each checked as by `shaped`."""
     if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__iter__"):
-        raise Refused("wrong_type", f"{what} returned {shown(value)}, not a list of {expected}")
+        raise RequestFailed("wrong_type", f"{what} returned {shown(value)}, not a list of {expected}")
     return [shaped(f"an item of {what}", item, expected) for item in value]
 
 
@@ -134,12 +134,12 @@ def load(place: str) -> Any:
     try:
         module = importlib.import_module(module_name)
     except ImportError as error:
-        raise Refused("not_found", f"{place}: {error}; is it installed, or on PYTHONPATH?") from error
+        raise RequestFailed("not_found", f"{place}: {error}; is it installed, or on PYTHONPATH?") from error
     if not hasattr(module, attribute):
         public = [name for name in vars(module) if not name.startswith("_")]
         nearest = " or ".join(difflib.get_close_matches(attribute, public, n=3, cutoff=0.4))
         hint = f"; did you mean {nearest}?" if nearest else ""
-        raise Refused("not_found", f"{place}: {module_name} has no {attribute!r}{hint}")
+        raise RequestFailed("not_found", f"{place}: {module_name} has no {attribute!r}{hint}")
     return getattr(module, attribute)
 
 
@@ -171,7 +171,7 @@ class Arguments:
         """The operation of a request; an older tasklab may lack its class."""
         name = OPERATIONS.get(fields["type"])
         if name is None or not hasattr(self._module, name):
-            raise Refused("unsupported", f"this client process knows no operation {fields['type']!r}")
+            raise RequestFailed("unsupported", f"this client process knows no operation {fields['type']!r}")
         return self._made(name, {field: value for field, value in fields.items() if field != "type"})
 
     def _address(self, kind: str, fields: Mapping[str, Any]) -> Any:
@@ -189,7 +189,7 @@ def _filled(kind: Any, fields: Mapping[str, Any]) -> Any:
     return kind(**{field.name: fields[field.name] for field in dataclasses.fields(kind) if field.name in fields})
 
 
-class Thread:
+class CallQueue:
     """A queue of calls for one thread."""
 
     def __init__(self) -> None:
@@ -215,8 +215,8 @@ class Host:
         self._arguments: Any = None
         self._system: Any = None
         self._clients: Dict[str, Any] = {}
-        self._threads: Dict[str, Thread] = {}
-        self.main = Thread()
+        self._queues: Dict[str, CallQueue] = {}
+        self.main = CallQueue()
         self._answers: Dict[str, Callable[[Mapping[str, Any]], Any]] = {
             "describe": self._describe,
             "processes": self._list_processes,
@@ -234,58 +234,60 @@ class Host:
     def take(self, line: bytes) -> None:
         """Pass a request to its thread."""
         request = json.loads(line)
-        thread = self.main
+        calls = self.main.calls
         if "client" in request:
             name = request["client"]
-            if name not in self._threads:
-                self._threads[name] = Thread()
-                threading.Thread(target=self._threads[name].run, name=name, daemon=True).start()
-            thread = self._threads[name]
-        thread.calls.put(lambda: self._answer(request))
+            if name not in self._queues:
+                self._queues[name] = CallQueue()
+                threading.Thread(target=self._queues[name].run, name=name, daemon=True).start()
+            calls = self._queues[name].calls
+        calls.put(lambda: self._answer(request))
         if request["do"] == "client.close":
-            thread.calls.put(None)
-            del self._threads[request["client"]]
+            calls.put(None)
+            del self._queues[request["client"]]
 
     def _answer(self, request: Mapping[str, Any]) -> None:
         number = request["id"]
         try:
             line = self._answered(request)
-        except Refused as refused:
-            error = {"kind": refused.kind, "message": refused.message.encode(errors="backslashreplace").decode()}
+        except RequestFailed as failure:
+            error = {"kind": failure.kind, "message": failure.message.encode(errors="backslashreplace").decode()}
             line = _line({"id": number, "error": error})
         with self._write_lock:
             self._write(line)
 
     def _answered(self, request: Mapping[str, Any]) -> bytes:
-        """The line of an answer; every exception of the plug-in becomes `Refused`."""
+        """The line of an answer; every exception of the plug-in becomes `RequestFailed`."""
         answer = self._answers.get(request["do"])
         if answer is None:
-            raise Refused("unsupported", f"this client process knows no request {request['do']!r}")
+            raise RequestFailed("unsupported", f"this client process knows no request {request['do']!r}")
         try:
             line = _line({"id": request["id"], "ok": answer(request)})
-        except Refused:
+        except RequestFailed:
             raise
         except SystemExit as error:
             traceback.print_exc()
-            raise Refused("exited", f"it called sys.exit({'' if error.code is None else shown(error.code)})") from error
+            raise RequestFailed(
+                "exited", f"it called sys.exit({'' if error.code is None else shown(error.code)})"
+            ) from error
         except BaseException as error:  # the boundary to the plug-in: none of its exceptions may end this process
             traceback.print_exc()
-            raise Refused("raised", shown(error)) from error
+            raise RequestFailed("raised", shown(error)) from error
         if len(line) > self._answer_bytes_max:
-            raise Refused(
+            raise RequestFailed(
                 "too_large", f"its answer has {len(line):,} bytes; at most {self._answer_bytes_max:,} are allowed"
             )
         return line
 
     def _describe(self, request: Mapping[str, Any]) -> Any:
         if request["protocol"] != VERSION:
-            raise Refused("unsupported", f"this client process speaks version {VERSION} of the protocol")
+            raise RequestFailed("unsupported", f"this client process speaks version {VERSION} of the protocol")
         self._answer_bytes_max = request["answer_bytes_max"]
         self._arguments = Arguments()
         system = self._system = load(self._place)
         lacking = [member for member in MEMBERS if not hasattr(system, member)]
         if lacking:
-            raise Refused(
+            raise RequestFailed(
                 "not_found",
                 f"{self._place} is not a system under test: it lacks {', '.join(lacking)} (docs/writing_a_system.md)",
             )
@@ -314,7 +316,7 @@ class Host:
         client = self._system.client(self._arguments.services(request["services"]))
         lacking = [member for member in ("invoke", "close") if not hasattr(client, member)]
         if lacking:
-            raise Refused("wrong_type", f"client() returned {shown(client)}, which has no {lacking[0]}()")
+            raise RequestFailed("wrong_type", f"client() returned {shown(client)}, which has no {lacking[0]}()")
         self._clients[request["client"]] = client
         return {}
 
@@ -344,17 +346,17 @@ class Host:
 
 
 def _line(answer: Mapping[str, Any]) -> bytes:
-    """The answer as a line; raises Refused if a part of it cannot be converted to JSON."""
+    """The answer as a line; raises RequestFailed if a part of it cannot be converted to JSON."""
     try:
         text = json.dumps(answer, default=plain, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         return text.encode() + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
-        raise Refused("wrong_type", f"its answer cannot be converted to JSON: {error}") from error
+        raise RequestFailed("wrong_type", f"its answer cannot be converted to JSON: {error}") from error
 
 
 def _names(what: str, value: Any) -> List[Any]:
     if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-        raise Refused("wrong_type", f"{what} is {shown(value)}, not a set of names")
+        raise RequestFailed("wrong_type", f"{what} is {shown(value)}, not a set of names")
     return sorted(str(getattr(name, "value", name)) for name in value)
 
 

@@ -63,7 +63,7 @@ class ClientProcess:
         """The content of the answer, as JSON.
 
         Raises:
-            Unanswered: the process answered with an error.
+            ErrorAnswer: the process answered with an error.
             PluginLost: the process is gone; `definite` where the request was not sent.
         """
         name = name_of(request)
@@ -82,7 +82,7 @@ class ClientProcess:
             self._lose(f"the plug-in has not answered {name} for {deadline_s:g} s; its process was killed")
             answered = answer.result()  # unless the answer came meanwhile, this raises PluginLost
         if answered.error is not None:
-            raise Unanswered(answered.error.kind, answered.error.message)
+            raise ErrorAnswer(answered.error.kind, answered.error.message)
         return answered.ok
 
     def check(self) -> None:
@@ -168,7 +168,7 @@ class ClientProcess:
             self._connection.shutdown(socket.SHUT_RDWR)
 
 
-class Unanswered(Exception):
+class ErrorAnswer(Exception):
     """A client process answered with an error; `kind` as scenarios.plugin.protocol.ErrorKind."""
 
     def __init__(self, kind: str, message: str) -> None:

@@ -13,7 +13,7 @@ from scenarios.errors import WrongUsage
 from scenarios.experiment import scenario as scenario_module
 from scenarios.experiment.scenario import Scenario
 from scenarios.experiment.triggers import TRIGGERS
-from scenarios.plugin.process import ClientProcess, Unanswered
+from scenarios.plugin.process import ClientProcess, ErrorAnswer
 from scenarios.plugin.protocol import DEADLINES_S, FindScenario, StatedScenario
 from scenarios.plugin.statements import known_promises
 
@@ -32,7 +32,7 @@ def remote_scenario(argv: Sequence[str], name: str, *, directory: Path) -> Scena
     process = ClientProcess(argv, directory=directory, deadlines_s=DEADLINES_S)
     try:
         stated = msgspec.json.decode(process.ask(FindScenario(name=name)), type=StatedScenario)
-    except Unanswered as error:
+    except ErrorAnswer as error:
         raise WrongUsage(error.message if error.kind == "not_found" else f"{name}: {error.message}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise WrongUsage(f"{name}: the client process did not answer with a scenario: {error}") from error

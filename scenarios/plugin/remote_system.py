@@ -17,7 +17,7 @@ from chaos.environment import ProcessSpec, Services
 from scenarios.contract.system import Account, Client, Handlers, Operation, Outcome, System
 from scenarios.errors import PluginFailed, PluginLost, WrongUsage
 from scenarios.plugin import protocol
-from scenarios.plugin.process import LOG_NAME, ClientProcess, Unanswered, name_of
+from scenarios.plugin.process import LOG_NAME, ClientProcess, ErrorAnswer, name_of
 from scenarios.plugin.protocol import PluginRequest, operation_fields, services_fields
 from scenarios.plugin.statements import SystemStatement, checked, checked_processes
 from scenarios.record.events import Event, MalformedEvent, event_from
@@ -86,7 +86,7 @@ class RemoteSystem:
         return RemoteClient(self, self._processes.of(services), next(self._client_names), services)
 
     def check(self) -> None:
-        """Raise PluginLost if the plug-in has failed, or its process is gone: the run cannot go on."""
+        """Raise PluginLost if the plug-in has failed, or its process is gone: the run cannot continue."""
         self._processes.present.check()
 
     def abandon(self) -> None:
@@ -103,7 +103,7 @@ class RemoteSystem:
         what = what or f"{name_of(request)}()"
         try:
             return msgspec.json.decode(process.ask(request), type=expected)
-        except Unanswered as error:
+        except ErrorAnswer as error:
             raise PluginFailed(self.name, what, error.message) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise PluginFailed(self.name, what, f"malformed answer: {error}") from error
@@ -232,7 +232,7 @@ def _started(
 def _description(process: ClientProcess, place: str) -> protocol.Description:
     try:
         described = msgspec.json.decode(process.ask(protocol.Describe()), type=protocol.Description)
-    except Unanswered as error:
+    except ErrorAnswer as error:
         why = error.message if error.kind == "not_found" else f"{place}: the plug-in does not load: {error.message}"
         raise WrongUsage(why) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -250,7 +250,7 @@ def _class_with(powers: Collection[str], summary: str) -> type[RemoteSystem]:
 
 
 def check_plugin(system: System) -> None:
-    """Raise PluginLost if the system's plug-in has failed, or its client process is gone: the run cannot go on."""
+    """Raise PluginLost if the system's plug-in has failed, or its client process is gone: the run cannot continue."""
     if isinstance(system, RemoteSystem):
         system.check()
 

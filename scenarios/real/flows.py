@@ -8,7 +8,7 @@ from scenarios.errors import PluginLost, ScenarioError
 
 
 class ThreadFlow:
-    """A thread. What its body raises goes to `on_broken`, in a sentence: a thread has no caller that could catch it."""
+    """A thread. An exception of its body is passed to `on_broken` as a sentence: a thread has no caller that could catch it."""
 
     def __init__(self, name: str, body: Callable[[], None], on_broken: Callable[[str], None]) -> None:
         self._name = name
@@ -29,10 +29,10 @@ class ThreadFlow:
         try:
             self._body()
         except PluginLost:
-            pass  # a problem of the whole run, told once: Stage.check_system
+            pass  # a problem of the whole run, reported once by Stage.check_plugin
         except (ChaosError, ScenarioError) as error:
             self._on_broken(f"{self._name} has ended early: {error}")
-        except (Exception, SystemExit) as error:  # noqa: BLE001 — the edge of a thread: else it would end unseen
+        except (Exception, SystemExit) as error:  # noqa: BLE001 — the edge of a thread: else the error would be lost
             self._on_broken(f"{self._name} has ended early: {error!r}")
 
 
@@ -43,11 +43,11 @@ class ThreadSignal:
         self._condition = threading.Condition()
 
     def wait_until(self, is_so: Callable[[], bool], timeout_s: float | None = None) -> bool:
-        """Wait for the condition; False: the time was over first."""
+        """Wait for the condition; False: the time-out came first."""
         with self._condition:
             return self._condition.wait_for(is_so, timeout_s)
 
     def notify(self) -> None:
-        """Let every waiting thread look again."""
+        """Let every waiting thread check its condition."""
         with self._condition:
             self._condition.notify_all()

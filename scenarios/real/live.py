@@ -1,4 +1,4 @@
-"""The figures of a run while it goes on, in live.json, for the person who watches a load test."""
+"""The figures of a running load test, in live.json, for the page that shows them."""
 
 import threading
 from collections import Counter
@@ -16,13 +16,13 @@ from scenarios.stored.rundir import LIVE_FILE, write_whole
 
 EVERY_S = 1.0
 READ_SHARE_MAX = 0.2
-"""Of the time, for reading the account: a big one is read less often. How old figures are can be seen from their `t_ns`."""
+"""Maximum share of time for reading accounts: a large one is read less often. `t_ns` shows the age of the figures."""
 SAY_EVERY = 5
-"""Every so many times the figures are told on the terminal, too."""
+"""Every fifth time the figures are also printed on the terminal."""
 
 
 class LiveFigures:
-    """Writes live.json once a second from a thread of its own. `count_submitted`: how many tasks have been sent by now."""
+    """Writes live.json once a second in its own thread. `count_submitted`: returns the number of tasks sent so far."""
 
     def __init__(
         self, stage: RealStage, experiment: Experiment, planned: int, count_submitted: Callable[[], int]
@@ -39,13 +39,13 @@ class LiveFigures:
         self._last: Live | None = None
 
     def start(self) -> None:
-        """Begin; tasks submitted before now (the warm-up) are not counted."""
+        """Start; tasks submitted before now (the warm-up) are not counted."""
         self._before = frozenset(self._experiment.submissions.outcomes)
         self._effects_before = self._experiment.outside.counts().effects
         self._thread.start()
 
     def stop(self) -> None:
-        """Write what is known for the last time, marked as over. Idempotent; safe to call when it never started."""
+        """Write the last figures, marked as over. Idempotent; may be called before `start`."""
         if self._thread.ident is None or self._over.is_set():
             return
         self._over.set()
@@ -68,14 +68,14 @@ class LiveFigures:
 
     def _read(self) -> Live | None:
         t_ns = self._stage.now_ns()
-        # Before the account: what was acknowledged by now has to be in it. The other way round, the latest would always be missing.
+        # Before the account, which must list everything acknowledged by now. Read after it, the latest tasks would always be missing.
         outcomes = {
             task: kind for task, kind in self._experiment.submissions.outcomes.items() if task not in self._before
         }
         submitted = self._count_submitted()
         try:
             account = self._experiment.account()
-        except Exception:  # noqa: BLE001 — whatever a system's account raises while its database is struck: the old figures stand, and age
+        except Exception:  # noqa: BLE001 — a system's account may raise anything during a fault: the old figures stay
             return None
         counts = self._experiment.outside.counts()
         kinds = Counter(outcomes.values())
@@ -105,8 +105,8 @@ class LiveFigures:
 def in_words(live: Live) -> str:
     """One line for the terminal."""
     known = {"done": live.done, "pending": live.pending, "dead letters": live.dead, "missing": live.missing}
-    said = [f"{count} {name}" for name, count in known.items() if count is not None]
-    return f"{live.submitted} of {live.planned} submitted: {', '.join(said)}, {live.duplicates} effects twice"
+    figures = [f"{count} {name}" for name, count in known.items() if count is not None]
+    return f"{live.submitted} of {live.planned} submitted: {', '.join(figures)}, {live.duplicates} effects twice"
 
 
 def _count(names: Collection[str] | None, before: Collection[str]) -> int | None:
@@ -114,7 +114,7 @@ def _count(names: Collection[str] | None, before: Collection[str]) -> int | None
 
 
 def _count_missing(account: Account, outcomes: Mapping[str, str]) -> int | None:
-    """How many acknowledged tasks no list names; None for a system that does not list its pending tasks."""
+    """Number of acknowledged tasks in no list; None for a system that does not list its pending tasks."""
     if account.pending is None:
         return None
     listed: set[str] = set()

@@ -1,4 +1,4 @@
-"""The outside resource on a loopback port: JSON lines, one reply a request, one thread a connection."""
+"""The outside resource on a loopback port: JSON lines, one reply for each request, one thread for each connection."""
 
 import socketserver
 import threading
@@ -26,11 +26,11 @@ class OutsideServer:
         return f"{host!s}:{port}"
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start answering."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Release every process that is held, and hang up."""
+        """Release every held process, and close the server."""
         self._outside.release_all()
         if self._thread.ident is not None:
             self._server.shutdown()
@@ -39,7 +39,7 @@ class OutsideServer:
 
 class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
-    block_on_close = False  # connections of processes that were killed or paused must not keep the lab from stopping
+    block_on_close = False  # connections of killed or paused processes must not block the end of the lab
     allow_reuse_address = True
     request_queue_size = 128
 
@@ -62,4 +62,4 @@ class _Connection(socketserver.StreamRequestHandler):
                     reply = {"error": str(error)}
                 self.wfile.write(msgspec.json.encode(reply) + b"\n")
         except (TimeoutError, ConnectionError):
-            return  # the process under test died or was cut off: that is not the lab's failure
+            return  # the process under test died or lost its connection: no failure of the lab

@@ -1,4 +1,4 @@
-"""One run on real services: its place, its stage, its experiment. Leaves a run directory, which judges read, and nothing else."""
+"""One run on real services: its namespace, its stage, its experiment. Its only result is a run directory, which judges read."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ from scenarios.experiment.driver import Driver
 from scenarios.experiment.facts import describe_run, stated_schedules
 from scenarios.experiment.fitting import processes_to_link
 from scenarios.experiment.plan import Plan, plan, warm_up
-from scenarios.experiment.run import BUDGET_S, Experiment, Patience, Timing
+from scenarios.experiment.run import BUDGET_S, Experiment, StrikeTimeout, Timing
 from scenarios.experiment.scenario import Scenario
 from scenarios.lookup import scenarios_testing
 from scenarios.real.stage import RealStage, Say
@@ -22,7 +22,7 @@ from scenarios.stored.open_tasks import OpenTaskSearch
 from scenarios.stored.rundir import RunDirectory
 
 READ_EVERY_S = 0.1
-PATIENCE = Patience(longest_s=30.0, quiet_s=3.0)
+STRIKE_TIMEOUT = StrikeTimeout(longest_s=30.0, quiet_s=3.0)
 
 Drive = Callable[[RealStage, Experiment, Plan], Driver]
 """Makes the program that submits in a run."""
@@ -45,15 +45,15 @@ def run(
     say: Say,
     drive: Drive = with_clients,
 ) -> RunDirectory:
-    """Run the scenario against the system in a started environment; the run directory, for the judges.
+    """Run the scenario against the system in a started environment; returns the run directory, for the judges.
 
-    `drive` makes the program that submits: the workload's clients, or another driver. A failure of the lab's own work is kept in
-    run.json as a problem: the run is then unknown, and says why.
+    `drive` makes the driver: the workload's clients, or another program that submits. A failure of the lab is recorded in run.json
+    as a problem: the run is then unknown, with that reason.
 
     Raises:
-        NotApplicable: the scenario's faults have nothing to strike here; nothing was run.
-        MalformedPolicy: the system states a limit or a pace that is none; nothing was run.
-        RunExists: `out` holds a run already.
+        NotApplicable: the scenario's faults have no target here; nothing was run.
+        MalformedPolicy: the system states an invalid limit or pace; nothing was run.
+        RunExists: `out` already holds a run.
     """
     timing = timing_of(system)
     services = _provision(scenario, system, environment)
@@ -68,7 +68,7 @@ def run(
     )
     facts = describe_run(scenario, system, environment, seed=seed, repeat=repeat)
     facts.tested_by = {claim: list(scenarios_testing(claim)) for claim in facts.claims}
-    directory.write_facts(facts)  # whatever happens from here on, it is known what was run
+    directory.write_facts(facts)  # so that even an aborted run has its facts
     stage = RealStage(system, environment, services, directory, facts, say)
     experiment = Experiment(stage, stage.outside, planned.strikes, timing)
     try:
@@ -82,14 +82,14 @@ def run(
 
 
 def timing_of(system: System) -> Timing:
-    """What an experiment has to know of the system."""
+    """The time-outs that follow from the system's policy and pace."""
     pace, policy = pace_of(system), policy_of(system)
     budget_s = BUDGET_S if policy.budget_s is None else policy.budget_s
-    return Timing(pace.quiet_s, budget_s, PATIENCE, READ_EVERY_S, warm_up())
+    return Timing(pace.quiet_s, budget_s, STRIKE_TIMEOUT, READ_EVERY_S, warm_up())
 
 
 def _provision(scenario: Scenario, system: System, environment: Environment) -> Services:
-    """A namespace of its own, with links for the processes whose traffic is struck; raises NotApplicable."""
+    """A namespace for the run, with links for the processes whose traffic is struck; raises NotApplicable."""
     namespace = f"lab_{uuid4().hex[:12]}"
     services = environment.provision(namespace)
     linked = processes_to_link(scenario, system, environment, services)
@@ -105,7 +105,7 @@ def _carry_out(stage: RealStage, experiment: Experiment, driver: Driver) -> None
 
 
 def _keep_facts(stage: RealStage, experiment: Experiment) -> None:
-    """In run.json, however the run ended."""
+    """Write the results to run.json, after any end of the run."""
     facts = stage.facts
     facts.problems = list(dict.fromkeys([*experiment.problems, *stage.problems()]))
     facts.strikes = [state.facts() for state in experiment.nemesis.states]
@@ -131,7 +131,7 @@ def _find_open_tasks(stage: RealStage, experiment: Experiment) -> None:
 
 
 def _search(stage: RealStage) -> None:
-    """Where canaries were looked for, and where they came to light; nothing where another program submitted, and planted none."""
+    """Record where canaries were searched for and found; nothing if the driver has planted none."""
     lab = stage.records("lab")
     for searched in list(search(stage.directory, stage.planted)) if stage.planted else []:
         lab.record("secret.sought", actor="lab", target=searched.target)

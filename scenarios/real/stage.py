@@ -47,7 +47,7 @@ Say = Callable[[str], None]
 
 
 class FileRecords:
-    """The history file of one source of events, made when the first event comes. `scenarios.experiment.stage.Records`."""
+    """The history file of one source of events, created at its first event; a `scenarios.experiment.stage.Records`."""
 
     def __init__(self, directory: RunDirectory, source: str, t0_ns: int) -> None:
         self._path = str(directory.path / f"history.{source}.jsonl")
@@ -57,7 +57,7 @@ class FileRecords:
         self._recorder: Recorder | None = None
 
     def record(self, event: str, *, actor: str, **fields: Any) -> None:
-        """Append one event, stamped now."""
+        """Append one event with the current time."""
         self._file().record(event, actor=actor, **fields)
 
     def append(self, event: Event) -> None:
@@ -79,14 +79,14 @@ class CanaryClient:
         self._planted = planted
 
     def invoke(self, operation: Operation) -> Outcome:
-        """Do it, with a canary where it is a submission."""
+        """Carry out the operation; a submission gets a canary."""
         if isinstance(operation, Submit):
             self._planted.add(operation.task)
             operation = with_secret(operation)
         return self._client.invoke(operation)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close its connections."""
         self._client.close()
 
 
@@ -118,11 +118,11 @@ class RealStage:
         self._watcher: Watcher | None = None
 
     def now_ns(self) -> int:
-        """Nanoseconds of this machine's monotonic clock since the run began."""
+        """Nanoseconds since the start of the run, on this machine's monotonic clock."""
         return time.monotonic_ns() - self.t0_ns
 
     def since_start_ns(self, at_ns: int) -> int:
-        """An instant of this machine's monotonic clock since the run began."""
+        """An instant of this machine's monotonic clock, as nanoseconds since the start of the run."""
         return at_ns - self.t0_ns
 
     def sleep(self, seconds: float) -> None:
@@ -142,26 +142,26 @@ class RealStage:
         return self._sources.setdefault(source, FileRecords(self.directory, source, self.t0_ns))
 
     def begin(self, phase: str) -> None:
-        """Note the phase in run.json, and on the terminal."""
+        """Record the phase in run.json, and print it."""
         self.facts.phases_ns[phase] = self.now_ns()
         self.say(phase)
 
     def client(self, name: str) -> Client:
-        """A new client by the plug-in, guarded, that plants canaries."""
+        """A new client from the plug-in, guarded, that plants canaries."""
         with plugin_call(self.system.name, "client()"):
             client = self.system.client(self.services)
         return CanaryClient(GuardedClient(client), self.planted)
 
     def check_plugin(self) -> None:
-        """Look whether the client process of the plug-in, if it has one, still answers."""
+        """Check that the client process of the plug-in, if there is one, still answers."""
         check_plugin(self.system)
 
     def abandon_plugin(self) -> None:
-        """End the client process of the plug-in, if it has one, so that no flow waits for it any more."""
+        """End the client process of the plug-in, if there is one, so that no flow waits for it."""
         abandon_plugin(self.system)
 
     def start_processes(self) -> None:
-        """Start the outside resource and the system's processes: preparations first, one after the other; then the rest."""
+        """Start the outside resource and the system's processes: preparations first, one after another; then the others."""
         server = self._server = OutsideServer(self.outside)
         server.start()
         handlers = Handlers(self._probe_environment(server.address))
@@ -172,7 +172,7 @@ class RealStage:
                 self.processes[spec.name] = process
 
     def stop_processes(self, timeout_s: float) -> None:
-        """All at once: each is asked, given its time, and then killed. The outside resource last."""
+        """Stop all processes in parallel: stop signal, `timeout_s`, SIGKILL; then the outside resource."""
         processes = dict(self.processes)
         with ThreadPoolExecutor(max_workers=len(processes) or 1, thread_name_prefix="stop") as pool:
             stops = [
@@ -185,7 +185,7 @@ class RealStage:
             stop.result()
 
     def check_processes(self) -> None:
-        """Raise ProcessFailed for the first process that has ended, with its last words."""
+        """Raise ProcessFailed for the first process that has ended, with its last log lines."""
         for name, process in self.processes.items():
             if not process.is_alive():
                 tail = process.log.read_text(errors="replace")[-LOG_TAIL_CHARACTERS:]
@@ -196,11 +196,11 @@ class RealStage:
         self.environment.restart_process(self.processes[process])
 
     def is_alive(self, process: str) -> bool:
-        """Whether its present incarnation runs."""
+        """Whether its current incarnation runs."""
         return self.processes[process].is_alive()
 
     def watch_processes(self, on_death: Callable[[Death], None]) -> None:
-        """Look at every process several times a second, in a thread."""
+        """Check every process several times a second, in a thread."""
         self._watcher = Watcher(self.processes, self.now_ns, on_death)
         self.spawn("watcher", self._watcher.run)
 
@@ -211,19 +211,19 @@ class RealStage:
 
     @property
     def roles(self) -> Mapping[str, tuple[str, ...]]:
-        """As the specifications of the processes say."""
+        """From the specifications of the processes."""
         return {name: process.spec.roles for name, process in self.processes.items()}
 
     def injection(self, fault: Fault, number: int) -> Injection:
-        """The fault, as the environment does it."""
+        """The injection from the environment."""
         return self.environment.injection(fault, self.services, self.processes)
 
     def own_faults_pending(self) -> bool:
-        """False: every fault here is a strike of the nemesis."""
+        """Always False: every fault here is a strike of the nemesis."""
         return False
 
     def holds_down(self, process: str) -> bool:
-        """False, for the same reason."""
+        """Always False: every fault here is a strike of the nemesis."""
         return False
 
     def calm(self) -> None:
@@ -231,7 +231,7 @@ class RealStage:
         self.environment.check_health(HEALTH_TIMEOUT_S)
 
     def account(self) -> Account | None:
-        """By the plug-in, if it can."""
+        """The plug-in's account, if it has one."""
         if not isinstance(self.system, Accountable):
             return None
         with plugin_call(self.system.name, "account()"):
@@ -248,7 +248,7 @@ class RealStage:
         return {str(task): str(place) for task, place in answer.items()}
 
     def trail(self) -> Sequence[Event]:
-        """By the plug-in, if it can; moved from the wall clock of this machine onto the clock of the run."""
+        """The plug-in's trail, if it has one, converted from this machine's wall clock to the clock of the run."""
         if not isinstance(self.system, Audited):
             return ()
         began_wall_ns = time.time_ns() - self.now_ns()
@@ -261,7 +261,7 @@ class RealStage:
         return tuple(self._problems)
 
     def _probe_environment(self, outside_address: str) -> dict[str, str]:
-        """The probe alone on the path of its process: nothing else of the lab's environment is visible to it."""
+        """The variables for the probe, which is alone on PYTHONPATH: the processes see no other package of the lab."""
         home = self.services.directory / "probe"
         home.mkdir(parents=True, exist_ok=True)
         probe = Path(tasklab_probe.__file__)

@@ -1,4 +1,4 @@
-"""Sees processes end: looks at each several times a second, so that its end lies between two known instants."""
+"""Detects the end of processes: checks each several times a second, so that its end lies between two known instants."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ TAIL_BYTES = 8192
 
 
 class Watcher:
-    """Reports every process that has ended since the last look: once for each of its incarnations."""
+    """Reports every process that has ended since the last check: once for each incarnation."""
 
     def __init__(
         self, processes: Mapping[str, Process], now_ns: Callable[[], int], on_death: Callable[[Death], None]
@@ -27,30 +27,30 @@ class Watcher:
         self._over = threading.Event()
 
     def run(self) -> None:
-        """Look until `stop` is called."""
+        """Check repeatedly until `stop` is called."""
         while not self._over.wait(LOOK_S):
             self.look()
 
     def stop(self) -> None:
-        """Look no more. Idempotent."""
+        """Stop checking. Idempotent."""
         self._over.set()
 
     def look(self) -> None:
-        """Look at every process once."""
+        """Check every process once."""
         began_ns = self._now_ns()
         for name, process in self._processes.items():
             pid = process.pid
             if process.is_alive() or self._ended.get(name) == pid or self._over.is_set():
                 continue
             self._ended[name] = pid
-            # At the last look this incarnation was alive, or did not exist yet.
+            # At the last check this incarnation was alive, or did not exist yet.
             how, lines = f"exit code {process.exit_code()}", last_lines(process.log)
             self._on_death(Death(name, how, self._last_look_ns, process.log.name, lines))
         self._last_look_ns = began_ns
 
 
 def last_lines(log: Path) -> tuple[str, ...]:
-    """The last lines of a log that are not empty, each cut to a length; none where it cannot be read."""
+    """The last non-empty lines of a log, each truncated; none if it cannot be read."""
     try:
         with log.open("rb") as stream:
             stream.seek(max(0, log.stat().st_size - TAIL_BYTES))

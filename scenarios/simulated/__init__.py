@@ -1,1 +1,1 @@
-"""Scenarios in the simulated world: the same words, judges and history vocabulary; thousands of worlds, every failure replayed."""
+"""Scenarios in simulated worlds: the same scenarios, judges and events; thousands of worlds, and every failure can be replayed."""

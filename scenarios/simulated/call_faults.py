@@ -1,4 +1,4 @@
-"""Faults of single calls in a running world: applied when the network asks for them, recorded in the history, healed in time."""
+"""Call faults in a running world: applied on request of the network, recorded in the history, healed after their duration."""
 
 from collections.abc import Sequence
 
@@ -9,40 +9,40 @@ from chaos.simulation.kernel.trace import Step
 from chaos.simulation.network.call_faults import CallFault, CutAtCall, KillAtCall, PauseAtCall, UndoAtCall
 from chaos.simulation.world import SimulatedProcess, World
 from scenarios.record.run_facts import FaultRecord
-from scenarios.simulated.coverage import Coverage, stage_at_call, stage_of
+from scenarios.simulated.coverage import Coverage, phase_at_call, phase_of
 from scenarios.simulated.record import EventList
 from scenarios.simulated.worlds.plan import PlannedCallFault
 
 
 class CallFaults:
-    """The call faults of one world. `told`: how each went that has struck; `calls_at_first`: calls by fiber when the first struck."""
+    """The call faults of one world. `records`: one for each that has struck; `calls_at_first`: calls by fiber when the first struck."""
 
     def __init__(self, planned: Sequence[PlannedCallFault], coverage: Coverage) -> None:
         self._planned = {(fault.fiber, fault.call): fault for fault in planned}
         self._coverage = coverage
         self._struck: set[tuple[str, int]] = set()
         self._down: set[str] = set()
-        self._open = 0
-        self.told: list[FaultRecord] = []
+        self._unhealed = 0
+        self.records: list[FaultRecord] = []
         self.calls_at_first: dict[str, int] = {}
         self.healed: Waiters = []
 
     def set_up(self, world: World, events: EventList) -> None:
-        """The world that they strike, once there is one."""
+        """Set the world that they strike, once it exists."""
         self._world = world
         self._events = events
 
     def missed(self) -> list[PlannedCallFault]:
-        """Those whose call never came."""
+        """The faults whose call never came."""
         return [fault for place, fault in self._planned.items() if place not in self._struck]
 
     @property
     def are_healed(self) -> bool:
-        """Whether everything that has struck is over."""
-        return self._open == 0
+        """Whether every fault that has struck is over."""
+        return self._unhealed == 0
 
     def holds_down(self, process: str) -> bool:
-        """Whether a call fault has killed it and is going to start it again."""
+        """Whether a call fault has killed the process and will restart it."""
         return process in self._down
 
     def apply(self, fiber: Fiber, service: str, what: str, fault: CallFault) -> None:
@@ -52,9 +52,9 @@ class CallFaults:
         process = self._world.process_of(fiber)
         name, target = _named(fault, process.name if process is not None else "client", service)
         if process is not None:
-            stage = stage_of(fiber.name, process.plan.role, self._world.trace.steps)
-            self._coverage.add(name, [phase for phase in [stage_at_call(stage, what, planned.side)] if phase])
-        self._open += 1
+            phase = phase_of(fiber.name, process.plan.role, self._world.trace.steps)
+            self._coverage.add(name, [phase for phase in [phase_at_call(phase, what, planned.side)] if phase])
+        self._unhealed += 1
         self.calls_at_first = self.calls_at_first or dict(self._world.network.calls)
         self._record("fault.begin", name, target)
         self._strike(fiber, process, fault)
@@ -63,12 +63,12 @@ class CallFaults:
         )
         self._record("fault.bit", name, target, detail=seen)
         healed_ns = self._world.now_ns + ns(0.0 if isinstance(fault, UndoAtCall) else planned.lasts_s)
-        self._tell(name, target, f"at call {fiber.calls} of {fiber.name}", seen, healed_ns)
+        self._keep_record(name, target, f"at call {fiber.calls} of {fiber.name}", seen, healed_ns)
         self._world.scheduler.at(healed_ns, lambda: self._heal(name, target, process, fiber.life, fault))
 
-    def _tell(self, name: str, target: str, when: str, seen: str, healed_ns: int) -> None:
+    def _keep_record(self, name: str, target: str, when: str, seen: str, healed_ns: int) -> None:
         now_ns = self._world.now_ns
-        self.told.append(
+        self.records.append(
             FaultRecord(
                 fault=name,
                 target=target,
@@ -101,16 +101,16 @@ class CallFaults:
         elif isinstance(fault, PauseAtCall) and life.paused:
             self._world.scheduler.resume(life)
         self._record("fault.healed", name, target)
-        self._open -= 1
+        self._unhealed -= 1
         self._world.scheduler.wake(self.healed)
 
     def _record(self, event: str, fault: str, target: str, detail: str | None = None) -> None:
-        asked_ns = self._world.now_ns  # nothing takes time here: asked for and seen at once
+        asked_ns = self._world.now_ns  # requested and observed at the same instant
         self._events.record(event, actor="lab", fault=fault, target=target, asked_ns=asked_ns, detail=detail)
 
 
 def _in_words(what: str, fiber: str, steps: Sequence[Step]) -> str:
-    """The call in words; a commit with the statements that it commits."""
+    """The call as text; a commit with its statements."""
     if what != "commit":
         return what
     written: list[str] = []

@@ -1,4 +1,4 @@
-"""Which fault has struck in which phase of a task's life: counted over many worlds, so that phases that were never struck can be seen."""
+"""Coverage: which fault has struck in which phase of a task's life, over many worlds, so that phases never struck are visible."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,13 +20,13 @@ PHASES = (
     "after completion, before ack",
     "after ack, before its arrival",
 )
-"""From the submission to the acknowledgement; a strike on a process that works on no task is not counted."""
+"""From submission to acknowledgement; a strike on a process that works on no task is not counted."""
 
 PHASE_OF_POINT: Mapping[str, str] = {
     "attempt": "after claim, before effect",
     "effect": "after effect, before completion",
 }
-"""In which phase a process is that is held at a sync point of the outside resource."""
+"""The phase of a process that is held at a sync point of the outside resource."""
 
 LOOK_BACK = 400
 """Maximum number of past steps read to find the phase of a fiber."""
@@ -43,12 +43,12 @@ class Coverage:
         for phase in phases:
             self.counts[fault, phase] += 1
 
-    def stages(self, world: World, target: str) -> list[str]:
-        """Where the fibers of a process are, or, where the target is none, all fibers; and whether messages wait."""
+    def phases(self, world: World, target: str) -> list[str]:
+        """The phases of the target's fibers (of all fibers, if it is no process), and `queued` if messages wait."""
         name = target.partition("→")[0]
         processes = [world.processes[name]] if name in world.processes else list(world.processes.values())
         phases = [
-            stage_of(fiber.name, process.plan.role, world.trace.steps)
+            phase_of(fiber.name, process.plan.role, world.trace.steps)
             for process in processes
             if process.life is not None
             for fiber in process.life.fibers
@@ -58,7 +58,7 @@ class Coverage:
         return [phase for phase in phases if phase]
 
 
-def stage_of(fiber: str, role: str, steps: Sequence[Step]) -> str:
+def phase_of(fiber: str, role: str, steps: Sequence[Step]) -> str:
     """The phase of a fiber, by its latest steps; "" if it works on no task."""
     own: list[Step] = []
     for step in reversed(steps[-LOOK_BACK:]):
@@ -68,17 +68,17 @@ def stage_of(fiber: str, role: str, steps: Sequence[Step]) -> str:
                 break
     own.reverse()
     if role == "worker":
-        return _worker_stage(own)
+        return _worker_phase(own)
     if role == "relay":
-        return _relay_stage(own)
+        return _relay_phase(own)
     if role == "api":
         return "after commit, before reply" if any(step.what == "commit" for step in own) else "before submit commit"
     return ""
 
 
-def stage_at_call(stage: str, what: str, side: str) -> str:
-    """The phase in which a call is struck, given the phase in which its fiber is."""
-    return _AT_CALL.get((what, side), stage)
+def phase_at_call(phase: str, what: str, side: str) -> str:
+    """The phase in which a call is struck, given the phase of its fiber."""
+    return _AT_CALL.get((what, side), phase)
 
 
 _AT_CALL: Mapping[tuple[str, str], str] = {
@@ -93,7 +93,7 @@ _AT_CALL: Mapping[tuple[str, str], str] = {
 _BEGINNINGS = frozenset({"ack", "requeue", "consume", "declare"})
 
 
-def _worker_stage(own: Sequence[Step]) -> str:
+def _worker_phase(own: Sequence[Step]) -> str:
     done = [step.what for step in own]
     if "effect" in done:
         last = len(done) - 1 - done[::-1].index("effect")
@@ -105,7 +105,7 @@ def _worker_stage(own: Sequence[Step]) -> str:
     return "delivered, before claim" if len(done) > 1 else ""
 
 
-def _relay_stage(own: Sequence[Step]) -> str:
+def _relay_phase(own: Sequence[Step]) -> str:
     done = [step.what for step in own]
     for what in reversed(done):
         if what == "publish":

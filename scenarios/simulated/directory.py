@@ -1,4 +1,4 @@
-"""A simulated world as a run directory: judged again, reported and compared like any other run."""
+"""Writes a simulated world as a run directory, to be judged, reported and compared like any other run."""
 
 import re
 from collections import Counter, defaultdict
@@ -18,8 +18,8 @@ from scenarios.simulated.run import Simulated
 from scenarios.stored.rundir import RunDirectory
 
 _OWN_STORIES = {
-    "swarm": "A few tasks in a small world, and a swarm of faults drawn by the seed. Whatever comes together, no promise may break.",
-    "crash_points": "A process is killed at one of its calls, before or after it took effect. No promise may break at any of them.",
+    "swarm": "A few tasks in a small world, and several kinds of faults drawn by the seed. No combination may break a promise.",
+    "crash_points": "A process is killed at one of its calls, before or after the call takes effect. No promise may break.",
 }
 
 _FILE_PART = re.compile(r"[A-Za-z0-9_.-]{1,100}")
@@ -29,17 +29,16 @@ _SOURCES = {
     "outside": ("effect", "write"),
     "client": ("submit", "cancel", "status"),
 }
-"""Events by the beginning of their names; all others are recorded by their actor."""
+"""The source of events by the first part of their names; the source of all others is their actor."""
 
 
 def write_run(
     world: Simulated, out: Path, *, system: str, repeat: str, steps: Sequence[Turn], premises: Sequence[Premise] = ()
 ) -> RunDirectory:
-    """Write the world to `out`, with its story, a sentence a step, where there is one. `premises`: those of its scenario; a drawn
-    world has none, because its faults may miss.
+    """Write the world to `out`. `steps`: its story, if any. `premises`: of its scenario; a drawn world has none: its faults may miss.
 
     Raises:
-        RunExists: `out` holds a run already.
+        RunExists: `out` already holds a run.
     """
     directory = RunDirectory(out)
     directory.create()
@@ -49,10 +48,10 @@ def write_run(
     for source, events in by_source.items():
         lines = b"".join(msgspec.json.encode(event) + b"\n" for event in events)
         (out / f"history.{source}.jsonl").write_bytes(lines)
-    at_stake, words = _what_it_is_about(world.plan.scenario)
+    at_stake, story = _stakes_and_story(world.plan.scenario)
     facts = describe_world(SimulatedEnvironment(), scenario=world.plan.scenario, system=system, seed=world.plan.seed)
     facts.repeat = repeat
-    facts.story = words
+    facts.story = story
     facts.at_stake = at_stake
     facts.claims = sorted(world.claims)
     facts.tested_by = {claim: list(scenarios_testing(claim)) for claim in facts.claims}
@@ -70,21 +69,21 @@ def write_run(
 
 
 def source_of(event: Event) -> str:
-    """Which source has recorded the event: the one that recorded it in a real run; a process records only what it did itself."""
+    """The source of the event, as in a real run: a process records only its own acts."""
     kind = event.event.partition(".")[0]
     return next((source for source, kinds in _SOURCES.items() if kind in kinds), event.actor)
 
 
 def _file_part(source: str, system: str) -> str:
-    """The source as a part of a file name; raises PluginFailed where a process has a name that is none."""
+    """The source as part of a file name; raises PluginFailed if a process name is not valid there."""
     if not _FILE_PART.fullmatch(source):
         why = "a name has 1 to 100 letters, digits, '_', '.' and '-'"
         raise PluginFailed(system, "processes()", f"process {source[:80]!r}: {why}")
     return source
 
 
-def _what_it_is_about(name: str) -> tuple[list[str], str]:
-    if name not in scenario_names():  # the name may come from a token: no code is imported because of it
+def _stakes_and_story(name: str) -> tuple[list[str], str]:
+    if name not in scenario_names():  # the name may come from a token, which must not cause imports
         return [], _OWN_STORIES.get(name, "")
     scenario = find_scenario(name)
     return list(scenario.at_stake), scenario.story

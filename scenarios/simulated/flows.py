@@ -17,7 +17,7 @@ class FiberSignal:
         self._waiters: Waiters = []
 
     def wait_until(self, is_so: Callable[[], bool], timeout_s: float | None = None) -> bool:
-        """Wait for the condition; False: the time was over first."""
+        """Wait for the condition; False: the time-out came first."""
         if is_so():
             return True
         scheduler = self._scheduler
@@ -31,13 +31,13 @@ class FiberSignal:
         return True
 
     def notify(self) -> None:
-        """Let every waiting fiber look again."""
+        """Let every waiting fiber check its condition."""
         if self._waiters:
             self._scheduler.wake(self._waiters)
 
 
 class FiberFlow:
-    """A fiber of the lab. A failure of the lab in it goes to `on_broken`, in a sentence; any other exception ends the world."""
+    """A fiber of the lab. A lab error in it is passed to `on_broken` as a sentence; any other exception ends the world."""
 
     def __init__(self, world: World, name: str, body: Callable[[], None], on_broken: Callable[[str], None]) -> None:
         self._name = name
@@ -52,7 +52,7 @@ class FiberFlow:
         return self._is_over
 
     def join(self) -> None:
-        """Wait until it has."""
+        """Wait until it is over."""
         self._over.wait_until(self.is_over)
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""The way of a simulated process to the outside resource."""
+"""The connection of a simulated process to the outside resource."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from chaos.simulation.kernel.clock import ns
 from chaos.simulation.network.network import Line, LineCut
 from scenarios.experiment.outside import Outside, Point, Request
 
-PATIENCE_NS = ns(120.0)
+TIMEOUT_NS = ns(120.0)
 
 
 class OutsideConnection:
-    """A process's way to the outside resource; as tasklab_probe.Outside."""
+    """A process's connection to the outside resource, with the methods of tasklab_probe.Outside."""
 
     def __init__(self, outside: Outside, line: Line, actor: str) -> None:
         self._outside = outside
@@ -18,7 +18,7 @@ class OutsideConnection:
         self._actor = actor
 
     def arrive(self, point: Point, subject: str) -> int:
-        """Say that this process has come to a point; how often `subject` has come there by now."""
+        """Report that this process has reached a point; returns how often `subject` has reached it so far."""
         count: Any = self._ask(f"arrive {point}", Request("arrive", self._actor, point=point, subject=subject))["count"]
         return int(count)
 
@@ -38,7 +38,7 @@ class OutsideConnection:
             return self._line.ask(
                 what,
                 lambda: self._outside.answer(request),
-                timeout_ns=PATIENCE_NS,
+                timeout_ns=TIMEOUT_NS,
                 subject=request.task or request.subject or request.resource or "",
             )
         except LineCut as cut:

@@ -11,14 +11,14 @@ from scenarios.simulated.outside import OutsideConnection
 from scenarios.simulated.record import EventList
 
 KILLED_BY_TASK = "its task killed it"
-"""Why a process is gone whose task was to end it."""
+"""The reason of a process that was ended by its own task."""
 
 
 class SimulatedProbe(Probe):
-    """One for each process; the dead record nothing."""
+    """The probe of one process; a dead process records nothing."""
 
     def __init__(self, world: World, process: SimulatedProcess, outside: Outside, events: EventList) -> None:
-        # Not the parent's: there is no file, no socket and no environment here.
+        # Not the parent's constructor: there is no file, socket or environment here.
         self._world = world
         self._process = process
         self._events = events
@@ -26,11 +26,11 @@ class SimulatedProbe(Probe):
 
     @property
     def outside(self) -> Any:
-        """The way to the outside resource."""
+        """The connection to the outside resource."""
         return self._connection
 
     def record(self, event: str, **fields: Any) -> None:
-        """Append one event to the history, as this process saw it."""
+        """Append one event of this process to the history."""
         self._world.scheduler.check_alive()
         self._events.record(event, actor=self._process.name, **fields)
 

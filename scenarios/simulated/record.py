@@ -1,4 +1,4 @@
-"""The history of a simulated world: events in memory, stamped by its clock."""
+"""The history of a simulated world: events in memory, on its clock."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from scenarios.record.history import Event
 
 
 class EventList:
-    """Where everything in the world is recorded; a `scenarios.experiment.stage.Records`."""
+    """All events of the world; a `scenarios.experiment.stage.Records`."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self.events: list[Event] = []
 
     def record(self, event: str, *, actor: str, **fields: Any) -> None:
-        """Append one event, stamped now."""
+        """Append one event with the current time."""
         self.events.append(Event(event=event, actor=actor, t_ns=self._scheduler.now_ns, **fields))
 
     def append(self, event: Event) -> None:

@@ -1,4 +1,4 @@
-"""One simulated world from its first event to its verdicts: the experiment, on the simulated stage, judged."""
+"""Runs one simulated world, from its first event to its verdicts: the experiment on the simulated stage, judged."""
 
 import hashlib
 import logging
@@ -23,7 +23,7 @@ from scenarios.errors import ScenarioError
 from scenarios.experiment.arrival import Act, Arrival, RedriveWhenDead
 from scenarios.experiment.clients import Clients, Roster
 from scenarios.experiment.driver import Driver
-from scenarios.experiment.run import BUDGET_S, Experiment, Patience, Timing
+from scenarios.experiment.run import BUDGET_S, Experiment, StrikeTimeout, Timing
 from scenarios.judging.assumptions import violated_assumptions
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import Judgement, judge
@@ -34,23 +34,24 @@ from scenarios.simulated.call_faults import CallFaults
 from scenarios.simulated.coverage import Coverage
 from scenarios.simulated.probe import KILLED_BY_TASK, SimulatedProbe
 from scenarios.simulated.stage import SimulatedStage
+from scenarios.simulated.strays import Strays
 from scenarios.simulated.system import Simulation, without
 from scenarios.simulated.worlds.plan import WorldPlan, call_faults_by_call, strike_of
 
 LONGEST_PREEMPTION_S = 3.0
 RESTARTS_MAX = 1000
-"""A task that kills its worker may do so often in a small world."""
+"""High, because in a small world a task may kill its worker often."""
 
 _SILENT = structlog.make_filtering_bound_logger(logging.CRITICAL)
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """A world that has come to its end.
+    """The result of a world.
 
-    `deviations`: every delay that was not the usual one, where it was asked to keep them. `missed`: how many of its faults never bit.
-    `gone`: processes that ended by themselves, and why. `calls`: by fiber, how many calls it made; `calls_at_first_fault`: and how
-    many of them before the first call fault.
+    `deviations`: every delay other than the default, if they were to be kept. `missed`: number of its faults that never bit.
+    `gone`: processes that ended by themselves, and why. `calls`: number of calls, by fiber; `calls_at_first_fault`: of these, the
+    number before the first call fault.
     """
 
     plan: WorldPlan
@@ -72,7 +73,7 @@ class Simulated:
     virtual_s: float
 
     def digest(self) -> str:
-        """The same for two worlds if and only if the same happened in both, and was seen and judged the same."""
+        """Equal for two worlds if and only if both have the same steps, events and rulings."""
         seen = hashlib.blake2b(self.trace.digest().encode(), digest_size=12)
         for event in self.events:
             seen.update(msgspec.json.encode(event))
@@ -86,14 +87,14 @@ Drive = Callable[[SimulatedStage, Experiment], Driver]
 
 
 def simulate(plan: WorldPlan, simulation: Simulation, *, keep_delays: bool = False) -> Simulated:
-    """Run the world; the same plan, the same world. `keep_delays`: also say what every delay was that was not the usual one."""
+    """Run the world; deterministic for a plan. `keep_delays`: also return every delay other than the default."""
     with silence():
         return WorldRun(plan, simulation, keep_delays=keep_delays).carry_out()
 
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Without log lines: what happened in a world is in its trace."""
+    """Suppress log lines: the trace has the steps of a world."""
     loud = structlog.get_config()
     structlog.configure(wrapper_class=_SILENT)
     try:
@@ -103,7 +104,7 @@ def silence() -> Iterator[None]:
 
 
 class WorldRun:
-    """A world while it runs. `drive`: makes the program that submits; by default, clients that submit the tasks of the plan."""
+    """A running world. `drive`: makes the driver; by default, clients that submit the tasks of the plan."""
 
     def __init__(
         self, plan: WorldPlan, simulation: Simulation, *, drive: Drive | None = None, keep_delays: bool = False
@@ -116,7 +117,7 @@ class WorldRun:
         self.world = World(
             f"{plan.seed}/{plan.scenario}",
             simulation.tables(),
-            simulation.words,
+            simulation.errors,
             simulation.bounds,
             _delays(plan, self._deviations),
             call_faults=call_faults_by_call(plan),
@@ -138,6 +139,7 @@ class WorldRun:
             checks_fences=plan.without != "fence",
         )
         self._call_faults.set_up(self.world, self.stage.events)
+        self._strays = Strays(self.world, plan.strays)
         for process in simulation.processes(plan.sizes, self._probe):
             self.world.add(process, Skew(*plan.skews.get(process.name, (0.0, 1.0))))
         strikes = [strike_of(strike) for strike in plan.strikes]
@@ -145,20 +147,21 @@ class WorldRun:
         self._driver = (drive or _with_planned_clients(plan))(self.stage, self.experiment)
 
     def carry_out(self) -> Simulated:
-        """Everything, to the verdicts."""
+        """Run and judge the world."""
         self.world.spawn("lab", self._run)
+        self._strays.spawn()
         try:
             self.world.scheduler.run()
         except WorldStuck as error:
             self.experiment.problems.append(str(error))
         except SystemExit as error:  # it would end the lab with the exit code of the code under test
-            self.experiment.problems.append(f"the code under test asked Python to exit: {error!r}")
+            self.experiment.problems.append(f"the code under test raised {error!r}")
         finally:
             self.world.scheduler.close()
-        return self._told()
+        return self._result()
 
     def history(self) -> list[Event]:
-        """The events so far, those that are known only afterwards among them."""
+        """The events so far, including those known only afterwards."""
         return [*self.stage.events.events, *self.experiment.after_events()]
 
     def _run(self) -> None:
@@ -168,10 +171,11 @@ class WorldRun:
             self.experiment.problems.append(str(error))
         self.world.scheduler.end()
 
-    def _told(self) -> Simulated:
+    def _result(self) -> Simulated:
         events = self.history()
         states = self.experiment.nemesis.states
         missed_calls = [f"call {one.call} of {one.fiber} never came" for one in self._call_faults.missed()]
+        missed_calls += self._strays.missed()
         problems = [*self.experiment.problems, *(missed_calls if self.plan.must_bite else ())]
         terms = self._simulation.terms
         claims = terms.claims_under(state.fault.name for state in states if state.bit_ns is not None)
@@ -181,7 +185,7 @@ class WorldRun:
             claims=claims,
             judgement=self._judge(events, claims, problems),
             trace=self.world.trace,
-            strikes=[*(_record_of(state.facts()) for state in states), *self._call_faults.told],
+            strikes=[*(_record_of(state.facts()) for state in states), *self._call_faults.records],
             coverage=self.coverage,
             deviations=self._deviations,
             missed=sum(state.bit_ns is None for state in states) + len(missed_calls),
@@ -212,13 +216,13 @@ class WorldRun:
         self.stage.note_gone(process, why)
 
     def _crashes(self) -> list[str]:
-        """Processes that ended by themselves for no reason of the plan: nothing is known of what they would have done next."""
+        """Processes that ended by themselves, not by the plan: their further behaviour is unknown."""
         gone = self.experiment.supervisor.gone
         return [f"{one} (a crash that was not planned)" for one in gone if not one.endswith(KILLED_BY_TASK)]
 
 
 def api_numbers(plan: WorldPlan) -> Mapping[str, int]:
-    """By client: which of the APIs it asks. They take turns."""
+    """The number of the API for each client, in turn."""
     return {
         _client_name(task.task, copy): number + copy
         for number, task in enumerate(plan.tasks)
@@ -235,7 +239,7 @@ def _with_planned_clients(plan: WorldPlan) -> Drive:
 
 
 def _roster(plan: WorldPlan) -> Roster:
-    """One client for each task, or two, so that none waits for another's answer."""
+    """One client for each task, or two, so that no client waits for another's answer."""
     return {
         _client_name(task.task, copy): deque(
             [
@@ -261,14 +265,14 @@ def _timing(plan: WorldPlan, simulation: Simulation) -> Timing:
     return Timing(
         quiet_s=terms.pace.quiet_s,
         budget_s=BUDGET_S if terms.policy.budget_s is None else terms.policy.budget_s,
-        patience=Patience(plan.patience_s, may_miss=not plan.must_bite),
+        strike_timeout=StrikeTimeout(plan.patience_s, may_miss=not plan.must_bite),
         read_every_s=plan.read_every_s,
         restarts_max=RESTARTS_MAX,
     )
 
 
 def _record_of(strike: FaultRecord) -> FaultRecord:
-    """Without roles, by which a struck process is expected to have worked: in a small world one may well be idle."""
+    """The record without roles, because a judge expects a struck process with a role to have worked; in a small world it may be idle."""
     return msgspec.structs.replace(strike, roles=())
 
 

@@ -33,7 +33,7 @@ class SimulatedClient:
         self._api = api
 
     def invoke(self, operation: Operation) -> Outcome:
-        """Ask over the simulated network; the calling fiber waits for the answer."""
+        """Send the request over the simulated network; the calling fiber waits for the answer."""
 
         def serve(server: object) -> Outcome:
             return self._simulation.serve(server, operation)
@@ -44,13 +44,13 @@ class SimulatedClient:
             return Outcome("fail" if cut.how == "refused" else "info", detail=f"{cut.how} by {self._api.name}")
 
     def close(self) -> None:
-        """Nothing: a simulated client keeps no connection."""
+        """Without effect: a simulated client has no connection."""
 
 
 class SimulatedStage:
     """A `scenarios.experiment.stage.Stage` of fibers.
 
-    `calls`: by fiber, how many calls it had made when the account began: what the lab looks at afterwards is not part of the run.
+    `calls`: number of calls by fiber at the start of the account phase: later calls are the lab's own.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class SimulatedStage:
         self._account_is_of = -1
 
     def now_ns(self) -> int:
-        """Virtual nanoseconds since the world began."""
+        """Virtual nanoseconds since the start of the world."""
         return self.world.scheduler.now_ns
 
     def since_start_ns(self, at_ns: int) -> int:
@@ -104,84 +104,84 @@ class SimulatedStage:
         return self.events
 
     def say(self, text: str) -> None:
-        """Nothing: no person watches a world run."""
+        """Without effect: no one watches a world."""
 
     def begin(self, phase: str) -> None:
-        """Note the phase; before the account, how many calls were made."""
+        """Record the phase; before the account, also the number of calls."""
         self.phases_ns[phase] = self.now_ns()
         if phase == "account":
             self.calls = dict(self.world.network.calls)
 
     def client(self, name: str) -> SimulatedClient:
-        """A client of the API that the plan gives it; of the first, where the plan names none."""
+        """A client of the API that the plan gives it; by default, of the first."""
         apis = [process for process in self.world.processes.values() if process.plan.role == "api"]
         return SimulatedClient(self.world, self._simulation, apis[self._api_numbers.get(name, 0) % len(apis)])
 
     def check_plugin(self) -> None:
-        """Nothing: the simulation runs in this process."""
+        """Without effect: the simulation runs in this process."""
 
     def abandon_plugin(self) -> None:
-        """Nothing, for the same reason."""
+        """Without effect: the simulation runs in this process."""
 
     def start_processes(self) -> None:
-        """Every process of the world."""
+        """Start every process of the world."""
         for process in self.world.processes.values():
             self.world.start(process)
 
     def stop_processes(self, timeout_s: float) -> None:
-        """Nothing: they end with their world."""
+        """Without effect: they end with their world."""
 
     def check_processes(self) -> None:
-        """Nothing: a process that ends is reported at that instant."""
+        """Without effect: the end of a process is reported at once."""
 
     def restart(self, process: str) -> None:
-        """Its next incarnation begins."""
+        """Start its next incarnation."""
         self.world.start(self.world.processes[process])
 
     def is_alive(self, process: str) -> bool:
-        """Whether it runs; a paused one does."""
+        """Whether it runs; true for a paused one."""
         return self.world.processes[process].is_alive()
 
     def watch_processes(self, on_death: Callable[[Death], None]) -> None:
-        """From now on the world reports them."""
+        """From now on report deaths."""
         self._on_death = on_death
 
     def unwatch_processes(self) -> None:
-        """No longer."""
+        """Stop reporting deaths."""
         self._on_death = None
 
     def note_gone(self, process: SimulatedProcess, why: str) -> None:
-        """The world reports a process that ended by itself, at that very instant."""
+        """Called by the world at the instant at which a process ends by itself."""
         if self._on_death is not None:
             self._on_death(Death(process.name, why, self.now_ns()))
 
     @property
     def roles(self) -> Mapping[str, tuple[str, ...]]:
-        """Each process plays one role."""
+        """One role for each process."""
         return {name: (process.plan.role,) for name, process in self.world.processes.items()}
 
     def injection(self, fault: Fault, number: int) -> Injection:
-        """The fault, done to the world, and counted where it strikes."""
+        """The fault in this world, with its phases counted for the coverage."""
         chance = Random(f"{self.world.seed}/strike-{number + 1}")
         return _Covered(injection(fault, self.world, chance), fault, self)
 
     def own_faults_pending(self) -> bool:
-        """Whether faults of single calls still wait for their call."""
+        """Whether call faults still wait for their call."""
         return bool(self._call_faults.missed())
 
     def holds_down(self, process: str) -> bool:
-        """Whether a fault of a single call has killed it."""
+        """Whether a call fault has killed it."""
         return self._call_faults.holds_down(process)
 
     def calm(self) -> None:
-        """No call is struck any more, the network is steady, and every call fault that struck has healed."""
+        """End call faults and drawn delays, and wait until every call fault has healed."""
         self.world.network.call_faults = {}
         self.world.network.delays = Delays()
         while not self._call_faults.are_healed:
             self.world.scheduler.wait(self._call_faults.healed)
 
     def account(self) -> Account:
-        """Read again only after something was committed."""
+        """The account; read again only after a commit."""
         if self._account_is_of != self.world.database.commits:
             self._account_is_of = self.world.database.commits
             self._account = self._simulation.account(self._engine)
@@ -192,7 +192,7 @@ class SimulatedStage:
         return {}
 
     def trail(self) -> Sequence[Event]:
-        """By the simulation."""
+        """The simulation's trail."""
         return self._simulation.trail(self._engine, EPOCH_NS)
 
     def problems(self) -> Sequence[str]:
@@ -200,18 +200,18 @@ class SimulatedStage:
         return tuple(self._problems)
 
     def phases_at(self, target: str) -> list[str]:
-        """In which phases of a task's life the fibers of a process (none: of all processes) are now."""
+        """The current phases of a task's life of the fibers of a process (of all, if the target is no process)."""
         process = target.partition("→")[0]
         held = [PHASE_OF_POINT[point] for point in self.outside.held_at(process) if point in PHASE_OF_POINT]
-        return [*self._coverage.stages(self.world, target), *held]
+        return [*self._coverage.phases(self.world, target), *held]
 
     def count(self, fault: str, phases: Sequence[str]) -> None:
-        """The fault has struck in these phases."""
+        """Count a strike of the fault in these phases."""
         self._coverage.add(fault, phases)
 
 
 class _Covered:
-    """An injection that counts in which phases it struck."""
+    """An injection that counts the phases in which it strikes."""
 
     def __init__(self, inner: Injection, fault: Fault, stage: SimulatedStage) -> None:
         self.target = inner.target

@@ -1,4 +1,4 @@
-"""What a system provides so that its own code runs in the simulated world. A power beside those of scenarios.contract.system."""
+"""The protocol by which a system's own code runs in the simulated world: a power beside those of scenarios.contract.system."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from scenarios.record.history import Event
 
 
 class Sizes(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How many processes of each role, and how many slots a worker has."""
+    """Number of processes of each role, and of slots of a worker."""
 
     apis: int = 1
     relays: int = 1
@@ -33,9 +33,9 @@ MakeProbe = Callable[[str], Probe]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a system is judged by: its promises, its limits, and how long it may rest although there is something to do.
+    """What a system is judged by: its promises, its limits, and its pace.
 
-    `stands_forgotten_queues`: whether its promises hold where a broker that is killed forgets a queue declared just before.
+    `stands_forgotten_queues`: whether its promises hold when a killed broker forgets a queue declared just before.
     """
 
     claims: frozenset[Guarantee]
@@ -46,39 +46,39 @@ class Terms:
     capabilities: frozenset[str] = frozenset()
 
     def claims_under(self, faults: Iterable[str]) -> frozenset[Guarantee]:
-        """What the system promises where these faults strike."""
+        """The promises of the system under these faults."""
         return self.claims.difference(*(self.reservations.get(fault, frozenset()) for fault in faults))
 
 
 class Simulation(Protocol):
-    """The system's processes on simulated seams."""
+    """The system's processes on simulated ports."""
 
     @property
-    def words(self) -> ErrorFactory:
-        """Makes its own exceptions for failures of services."""
+    def errors(self) -> ErrorFactory:
+        """Makes the system's exceptions for failures of services."""
 
     @property
     def bounds(self) -> Bounds:
-        """How long it waits."""
+        """Its time-outs and pool size."""
 
     @property
     def terms(self) -> Terms:
-        """What it is judged by."""
+        """Its claims, policy and pace."""
 
     def tables(self) -> Tables:
-        """The schema; made once an interpreter."""
+        """The schema; made once for each interpreter."""
 
     def processes(self, sizes: Sizes, make_probe: MakeProbe) -> Sequence[ProcessPlan]:
-        """In the order in which they start. Those with the role `api` answer requests."""
+        """The processes, in the order of their start. Those with the role `api` answer requests."""
 
     def serve(self, server: Any, operation: Operation) -> Outcome:
-        """What the API, given what its `enter` returned for a server, does with a request. Never raises for what the system did."""
+        """Serve a request by the API; `server` is the object from its `enter`. Never raises for an error of the system."""
 
     def account(self, engine: Engine) -> Account:
         """Every task by its current state."""
 
     def trail(self, engine: Engine, epoch_ns: int) -> Sequence[Event]:
-        """Its audit trail, as in scenarios.contract.system.Audited. `epoch_ns`: the time on the database's clock when the world began."""
+        """Its audit trail, as in scenarios.contract.system.Audited. `epoch_ns`: the database's clock at the start of the world."""
 
 
 NETS: Mapping[str, str] = {
@@ -122,7 +122,7 @@ def simulation_of(system: System) -> Simulation:
         NotApplicable: it provides none.
     """
     if not isinstance(system, Simulable):
-        raise NotApplicable(f"{system.name} brings no simulation of itself: see docs/simulator.md")
+        raise NotApplicable(f"{system.name} provides no simulation: see docs/simulator.md")
     return system.simulation()
 
 
@@ -131,4 +131,4 @@ class Simulable(Protocol):
     """Power: the system can be simulated."""
 
     def simulation(self) -> Simulation:
-        """Its processes on simulated seams."""
+        """Its processes on simulated ports."""

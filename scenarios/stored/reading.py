@@ -192,7 +192,7 @@ def is_packed(file: Path) -> bool:
 
 
 def open_history(file: Path) -> BinaryIO:
-    """Open a file, packed or not, for its plain bytes. Reading a packed file raises one of `DAMAGED` where it cannot be unpacked."""
+    """Open a file, packed or not, for its plain bytes. Reading a packed file raises one of `DAMAGED` if it cannot be unpacked."""
     if is_packed(file):
         bytes_max = max(UNPACKED_BYTES_MIN, UNPACKED_BY_MAX * file.stat().st_size)
         return io.BufferedReader(_Unpacked(file, bytes_max), 2**20)

@@ -1,1 +1,1 @@
-"""What `tasklab check` can be given beside a single run: many runs, judged cases, histories of Jepsen, single objects."""
+"""Inputs of `tasklab check` other than a single run: many runs, judged cases, histories of Jepsen, single objects."""

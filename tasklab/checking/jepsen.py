@@ -13,7 +13,7 @@ from scenarios.judging.jepsen.checkers import CHECKERS
 from scenarios.judging.jepsen.operations import MalformedHistory, Operation, operations_from, read_operations
 from scenarios.judging.jepsen.verdicts import JepsenJudgement, judge_jepsen
 from scenarios.stored.reading import read_document
-from tasklab.checking.objects import judge_calls, print_said
+from tasklab.checking.objects import judge_calls, print_result
 from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 from tasklab.presentation.terminal import harmless, print_json
 
@@ -26,17 +26,17 @@ def check_jepsen(file: Path, *, model: str | None, time_limit_s: float, as_json:
     """
     if model is not None and model not in MODELS and model not in CHECKERS:
         known = ", ".join([*MODELS, *CHECKERS])
-        raise NothingToJudge(f"there is no model {model!r}; there are {known}")
+        raise NothingToJudge(f"there is no model {model!r}; the models are {known}")
     try:
         history = read_operations(read_document(file))
         is_object = model in MODELS
-        said = _judge_calls(history, model, time_limit_s) if is_object else judge_jepsen(history, model).to_json()
+        result = _judge_calls(history, model, time_limit_s) if is_object else judge_jepsen(history, model).to_json()
     except OSError as error:
         raise NothingToJudge(f"{file} cannot be read: {error.strerror or error}") from error
     except MalformedHistory as error:
-        said = {"valid": "unknown", "verdicts": {}, "malformed": [f"{file.name}: {error}"], "exit_code": EXIT_UNKNOWN}
-    print_said(said, as_json=as_json)
-    return int(str(said["exit_code"]))
+        result = {"valid": "unknown", "verdicts": {}, "malformed": [f"{file.name}: {error}"], "exit_code": EXIT_UNKNOWN}
+    print_result(result, as_json=as_json)
+    return int(str(result["exit_code"]))
 
 
 def check_jepsen_cases(file: Path, *, as_json: bool) -> int:

@@ -18,17 +18,17 @@ def check_objects(judged: Judged, name: str, *, time_limit_s: float, as_json: bo
     model, calls = OBJECTS[name]
     malformed = judged.judgement.malformed
     if malformed:
-        said = _unknown(name, f"the history is malformed: {malformed[0]}") | {"malformed": list(malformed)}
+        result = _unknown(name, f"the history is malformed: {malformed[0]}") | {"malformed": list(malformed)}
     elif name == "status" and judged.unremarkable.tasks:
-        said = _unknown(
+        result = _unknown(
             name,
-            f"the history is so large that of {judged.unremarkable.tasks} tasks that ran once and succeeded the events were only counted; "
-            "cut it by task into files of less than 24 MB",
+            f"the history is so large that {judged.unremarkable.tasks} tasks that ran once and succeeded were only counted; "
+            "split it by task into files of less than 24 MB",
         )
     else:
-        said = judge_calls(calls(judged.recorded.history), model, name=name, time_limit_s=time_limit_s)
-    print_said(said, as_json=as_json)
-    return int(str(said["exit_code"]))
+        result = judge_calls(calls(judged.recorded.history), model, name=name, time_limit_s=time_limit_s)
+    print_result(result, as_json=as_json)
+    return int(str(result["exit_code"]))
 
 
 def _unknown(name: str, reason: str) -> dict[str, object]:
@@ -65,14 +65,14 @@ def judge_calls(calls: Iterable[Call], model: Model, *, name: str, time_limit_s:
     }
 
 
-def print_said(said: Mapping[str, Any], *, as_json: bool) -> None:
-    """As JSON, or one line for each verdict."""
+def print_result(result: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print the result as JSON, or one line for each verdict."""
     if as_json:
-        print_json(said)
+        print_json(result)
         return
     terminal = console()
-    print_malformed(terminal, said.get("malformed", ()))
-    valid = {True: "valid", False: "not valid"}.get(said["valid"], "unknown")
-    terminal.print(f"{said.get('checker', 'no checker')}: {valid}")
-    for name, verdict in said["verdicts"].items():
+    print_malformed(terminal, result.get("malformed", ()))
+    valid = {True: "valid", False: "not valid"}.get(result["valid"], "unknown")
+    terminal.print(f"{result.get('checker', 'no checker')}: {valid}")
+    for name, verdict in result["verdicts"].items():
         terminal.print(f"{name:<24}{verdict['verdict']:<9}{' '.join(verdict['witnesses'])}  {verdict['reason']}")

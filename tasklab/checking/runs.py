@@ -1,4 +1,4 @@
-"""`tasklab check` of a directory that holds runs: each is judged, and has a row."""
+"""`tasklab check` of a directory of runs: each run is judged and has a row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tasklab.presentation.terminal import STYLE_OF_EXIT, console, print_json
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One run. Without a judgement it could not be judged, for the reason `why`."""
+    """One run. `judgement` None: it could not be judged, for the reason `why`."""
 
     directory: Path
     judgement: Judgement | None
@@ -25,13 +25,13 @@ class _Row:
 
     @property
     def exit_code(self) -> int:
-        """Of this run alone."""
+        """The exit code of this run."""
         return EXIT_UNKNOWN if self.judgement is None else self.judgement.exit_code
 
     def to_json(self) -> dict[str, object]:
         """For --json: the whole judgement."""
-        said = {"why": self.why} if self.judgement is None else self.judgement.to_json()
-        return {"directory": str(self.directory), **said, "exit_code": self.exit_code}
+        result = {"why": self.why} if self.judgement is None else self.judgement.to_json()
+        return {"directory": str(self.directory), **result, "exit_code": self.exit_code}
 
 
 def check_runs(runs: Sequence[Path], options: JudgeOptions, *, as_json: bool) -> int:

@@ -1,1 +1,1 @@
-"""The command line, one command a file; the only place that knows every other package."""
+"""The command line, one command a file; the only package that uses every other one."""

@@ -73,9 +73,9 @@ def check(
         bool, typer.Option("--cases", help="FILE holds judged cases: print the cases whose verdicts differ.")
     ] = False,
 ) -> None:
-    """Judge a history by the present rules: every promise, the account, every repeat by its cause.
+    """Judge a history by the current rules: every promise, the account, every repeat by its cause.
 
-    A run directory is judged by the claims of its system, and its verdicts.json is written again, if it can be. In a directory of
+    A run directory is judged by the claims of its system, and its verdicts.json is rewritten if possible. In a directory of
     several runs each is judged and has a row (--json: a list of `runs`). A history without claims is judged on the promises that it
     puts to the test. Exit code 0: all claimed promises held (--cases: no difference); 1: one is broken
     (a case differs); 2: wrong usage; 3: unknown.
@@ -110,12 +110,12 @@ def check(
 
 
 def _refuse(chosen: str, stated: Mapping[str, object], *, allowed: Collection[str] = ()) -> None:
-    """Raise if an option was stated that has no effect together with the chosen one."""
+    """Raise if an option was given that has no effect with the chosen one."""
     from scenarios.errors import WrongUsage
 
     idle = [name for name, value in stated.items() if value is not None and name not in allowed]
     if idle:
-        raise WrongUsage(f"{chosen} does not go together with {' and '.join(idle)}")
+        raise WrongUsage(f"{chosen} cannot be combined with {' and '.join(idle)}")
 
 
 # Imports are within the functions: `tasklab --help` should not wait for decoders.
@@ -179,7 +179,9 @@ def _check_objects(path: Path, model: str, time_limit_s: float, as_json: bool) -
     from tasklab.checking.objects import check_objects
 
     if model not in OBJECTS:
-        raise NothingToJudge(f"there is no model {model!r} of a history of tasks; there are {' and '.join(OBJECTS)}")
+        raise NothingToJudge(
+            f"there is no model {model!r} of a history of tasks; the models are {' and '.join(OBJECTS)}"
+        )
     return check_objects(judge_path(_the_only(_runs_at(path), path)), model, time_limit_s=time_limit_s, as_json=as_json)
 
 
@@ -230,7 +232,7 @@ def _check_cases(file: Path, history_format: HistoryFormat, as_json: bool) -> in
         print_json({"cases": len(judged), "differences": msgspec.to_builtins(found)})
     else:
         for one in found:
-            said = f"{one.case}: {one.promise}: expected {dict(one.expected)}, is {dict(one.actual)} ({one.reason})"
-            typer.echo(harmless(said))
+            line = f"{one.case}: {one.promise}: expected {dict(one.expected)}, is {dict(one.actual)} ({one.reason})"
+            typer.echo(harmless(line))
         typer.echo(f"{len(judged)} cases, {len(found)} differences")
     return EXIT_BROKEN if found else EXIT_HELD

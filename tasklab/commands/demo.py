@@ -1,4 +1,4 @@
-"""`tasklab demo`: the lab at work on this machine, with the programs that are installed; ends in a table and a report."""
+"""`tasklab demo`: shows the lab on this machine, with the installed programs; ends with a table and a report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +30,7 @@ SCENARIOS = (
 )
 """On real services: the table of the README."""
 SYSTEMS = ("reference", "naive")
-WORDS = {EXIT_HELD: "held", EXIT_BROKEN: "BROKEN", EXIT_UNKNOWN: "unknown"}
+RULINGS = {EXIT_HELD: "held", EXIT_BROKEN: "BROKEN", EXIT_UNKNOWN: "unknown"}
 
 
 def demo(
@@ -43,8 +43,8 @@ def demo(
     """Break the reference system and the naive design by seven scenarios of the catalogue, and show them side by side.
 
     First in the simulator: thousands of worlds of the healthy reference, and a planted defect that is found and told as a story. Then
-    embedded, without any server or root; then, if MariaDB or MySQL, Redis, RabbitMQ and Toxiproxy are installed, on real services
-    that the lab starts for itself. Exit code 0 if the reference held everywhere: the naive design is meant to break.
+    embedded, without a server or root; then, if MariaDB or MySQL, Redis, RabbitMQ and Toxiproxy are installed, on real services
+    that the lab starts. Exit code 0 if the reference held everywhere: the naive design is expected to break.
     """
     with explained():
         from chaos.binaries import inventory
@@ -57,7 +57,7 @@ def demo(
         opening = open_with_simulator(seed, say, shown)
         if not as_json:
             print_opening(opening)
-        say("embedded: one process on SQLite, really killed with kill -9 and started again")
+        say("embedded: one process on SQLite, killed with kill -9 and restarted")
         judged = _run_all(EnvironmentName.EMBEDDED, [find_system("reference")], EMBEDDED_SCENARIOS, seed, place, say)
         if not missing:
             say("local: real services on loopback")
@@ -74,11 +74,9 @@ def demo(
 
 
 def _what_comes(local: int) -> str:
-    """The runs to come, and about how long they take on two cores."""
-    real = f"{local} runs on real services (two minutes)" if local else "nothing on real services"
-    return (
-        f"what comes: {WORLDS} simulated worlds, {len(EMBEDDED_SCENARIOS)} run embedded (half a minute with it), {real}"
-    )
+    """The planned runs, and their approximate duration on two cores."""
+    real = f"{local} runs on real services (two minutes)" if local else "none on real services"
+    return f"planned: {WORLDS} simulated worlds, {len(EMBEDDED_SCENARIOS)} run embedded (half a minute with it), {real}"
 
 
 def _run_all(
@@ -120,7 +118,7 @@ def _print(judged: list[JudgedRun], report: Path | None, missing: list[str]) -> 
     terminal.print()
     terminal.print(table)
     if missing:
-        terminal.print(Text(f"not run on real services; missing: {', '.join(missing)}. `make services` brings it."))
+        terminal.print(Text(f"not run on real services; missing: {', '.join(missing)}. `make services` installs it."))
     if report is not None:
         terminal.print(Text(f"report: {report}"))
 
@@ -133,5 +131,5 @@ def _cell(one: JudgedRun | None) -> "Text":
     if one.judgement is None:
         return Text(f"not applicable: {one.why}", style="dim")
     broken = [verdict.guarantee.value for verdict in one.judgement.verdicts if verdict.ruling == "broken"]
-    words = WORDS[one.exit_code] + (f": {', '.join(broken)}" if broken else "")
-    return Text(words, style=STYLE_OF_EXIT[one.exit_code])
+    text = RULINGS[one.exit_code] + (f": {', '.join(broken)}" if broken else "")
+    return Text(text, style=STYLE_OF_EXIT[one.exit_code])

@@ -9,7 +9,7 @@ import typer
 from tasklab.exit_codes import EXIT_HELD, EXIT_UNKNOWN
 from tasklab.presentation.terminal import console, print_json
 
-MEND = "make services"
+REMEDY = "make services"
 OPTIONAL = "docker"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -32,7 +32,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
         document = {
             "programs": entries,
             "missing": missing,
-            "mend": MEND if missing else None,
+            "mend": REMEDY if missing else None,
             "removed_containers": removed,
         }
         print_json(document)
@@ -51,14 +51,12 @@ def _print(rows: list[tuple[str, str, str, str]], missing: list[str]) -> None:
     for name, used_for, path, version in headed:
         absent = "missing, optional" if name == OPTIONAL else "missing"
         line = Text(f"{name:<{name_width}}  {used_for:<{purpose_width}}  {version:<{version_width}}  ")
-        terminal.print(
-            line.append(path or absent, style="" if path else "yellow")
-        )  # last, for a path is as long as it is
+        terminal.print(line.append(path or absent, style="" if path else "yellow"))  # last, because a path may be long
     if missing:
         terminal.print(
-            f"\nmissing: {', '.join(missing)}; `{MEND}` installs it (Debian packages with root or sudo, Toxiproxy by go install)"
+            f"\nmissing: {', '.join(missing)}; `{REMEDY}` installs it (Debian packages with root or sudo, Toxiproxy by go install)"
         )
-        terminal.print("without it: `--environment embedded` needs no server at all")
+        terminal.print("without it: `--environment embedded` needs no server")
     else:
         terminal.print("\nnothing is missing")
 
@@ -73,7 +71,7 @@ def _print_containers(removed: list[str], why_not: str) -> None:
 
 
 def _docker() -> tuple[tuple[str, str, str, str], list[str], str]:
-    """Its row; the removed containers of killed labs; and the reason why it cannot be used ("" if it can)."""
+    """Docker's row; the removed containers of killed labs; and the reason why Docker cannot be used ("" if it can)."""
     from chaos.errors import ChaosError
     from chaos.services.docker_engine import connect
 

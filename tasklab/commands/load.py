@@ -45,7 +45,7 @@ def load(
         EnvironmentName,
         typer.Option(
             metavar="[embedded|local|containers|external]",
-            help="local: real services that the lab starts for itself; embedded: no server at all; containers and "
+            help="local: real services that the lab starts; embedded: no server; containers and "
             "external: see `tasklab run --help`.",
         ),
     ] = EnvironmentName.LOCAL,
@@ -73,11 +73,11 @@ def load(
     Example: tasklab load --rate 100 --duration 40 --fault broker_killed
     """
     if (autostart or web_port is not None) and not web:
-        fail("--autostart and --web-port go with --web", EXIT_USAGE)
+        fail("--autostart and --web-port need --web", EXIT_USAGE)
     if not 1 <= rate * duration <= TASKS_MAX:
         fail(f"--rate times --duration is the number of tasks: 1 to {TASKS_MAX}, not {rate * duration:g}", EXIT_USAGE)
     if importlib.util.find_spec("locust") is None:
-        fail("unknown: Locust is not installed; `pip install 'tasklab[load]'` brings it", EXIT_UNKNOWN)
+        fail("unknown: Locust is not installed; install it with: pip install 'tasklab[load]'", EXIT_UNKNOWN)
     with explained():
         from chaos.ports import PortAllocator
         from loadtests.arrivals import LoadPlan

@@ -13,7 +13,7 @@ from tasklab.running.judged_run import SEED_MAX
 from tasklab.running.mutant_search import look_for
 
 if TYPE_CHECKING:
-    from scenarios.simulated.search.hunt import Finding, Told
+    from scenarios.simulated.search.hunt import Finding, ShrunkCatch
 
 PLANTED_S = 120.0
 GENERATED_S = 20.0
@@ -49,9 +49,9 @@ def mutants(
     ] = os.cpu_count() or 1,
     as_json: Annotated[bool, typer.Option("--json", help="One document on standard output.")] = False,
 ) -> None:
-    """Plant each defect in the reference and search for it in simulated worlds: is it found by a promise that must find it?
+    """Plant each defect in the reference and search for it in simulated worlds: does one of the expected promises break?
 
-    Exit code 1 if a defect is not found. A finding is shrunk, told step by step, and printed with the command that repeats it.
+    Exit code 1 if a defect is not found. A finding is shrunk and printed step by step, with the command that repeats it.
 
     With --generate, the changes are made by rule: a comparison, a constant, a condition, a statement. A survivor is printed with its
     diff and the command that repeats it; docs/mutants.md explains those that are known.
@@ -121,7 +121,7 @@ def _generated(
     raise typer.Exit(EXIT_BROKEN if any(outcome.how == "survived" for _, outcome in tried) else EXIT_HELD)
 
 
-def _print_one(finding: "Finding", told: "Told | None") -> None:
+def _print_one(finding: "Finding", told: "ShrunkCatch | None") -> None:
     if told is None:
         print(f"{finding.name}: NOT FOUND in {finding.seeds} worlds, {finding.seconds:.1f} s")
         return

@@ -1,4 +1,4 @@
-"""`tasklab replay`: one simulated world again, exactly as it was, from the token that names it."""
+"""`tasklab replay`: repeats one simulated world exactly, from its token."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from tasklab.exit_codes import explained
-from tasklab.module_path import let_plugins_in
+from tasklab.module_path import append_current_directory
 from tasklab.presentation.runs import print_judged, print_runs_json
 from tasklab.presentation.story import print_story
 from tasklab.presentation.terminal import Progress
@@ -30,7 +30,7 @@ def replay(
         str | None,
         typer.Option(
             metavar="MODULE:ATTRIBUTE",
-            help="The token names this system of yours: its code is imported. Without it, only registered systems are.",
+            help="Your own system, if the token names it: its code is imported. By default only registered systems are.",
         ),
     ] = None,
     scenario: Annotated[
@@ -41,14 +41,14 @@ def replay(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False,
 ) -> None:
-    """Run one simulated world again, judge it, leave a run directory with a report, and, where a promise broke, tell how.
+    """Repeat one simulated world, judge it, write a run directory with a report, and, if a promise broke, tell how.
 
     Example: tasklab replay swarm~reference~17
     """
     with explained():
         from scenarios.simulated.search.token import check_trusted
 
-        let_plugins_in()
+        append_current_directory()
         named = _token(token)
         check_trusted(named, system=system, scenario=scenario)
         replayed, turns = _replay(named, place_for_runs(out))
@@ -74,7 +74,7 @@ def _replay(token: "Token", place: Path) -> "tuple[JudgedRun, list[Turn]]":
     explorer = explorer_of(token.system)
     plan = token.plan or explorer.series(token.series)(token.seed)
     system = find_system(token.system).name
-    directory_of_run(place, plan.scenario, system, plan.seed)  # a name that is none is told before the work
+    directory_of_run(place, plan.scenario, system, plan.seed)  # refuses an invalid name before the work
     world = simulate(plan, explorer.simulation)
     broken = broken_promises(world)
     turns = tell(world, broken[0]) if broken else []
@@ -93,12 +93,12 @@ def _token(text: str) -> "Token":
     from scenarios.stored.rundir import RUN_FILE, RunDirectory
 
     directory = Path(text)
-    if "~" in directory.name or not (directory / RUN_FILE).exists():  # a token may be longer than any name of a file
+    if "~" in directory.name or not (directory / RUN_FILE).exists():  # a token may be longer than any file name
         return read_token(text)
     try:
         facts = RunDirectory(directory).read_facts()
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise WrongUsage(f"{text}: {RUN_FILE} is damaged, so it is not known what to replay: {error}") from error
+        raise WrongUsage(f"{text}: {RUN_FILE} is damaged, so the world to replay is unknown: {error}") from error
     words = facts.repeat.split()
     if facts.environment != SIMULATED:
         raise WrongUsage(f"{text} was not simulated; it is repeated by: {facts.repeat}")

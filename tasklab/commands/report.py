@@ -31,7 +31,7 @@ def report(
         bool, typer.Option("--json", help="Print as JSON where the report was written, and the rulings in it.")
     ] = False,
 ) -> None:
-    """Make one self-contained HTML file of one or more runs; several runs are shown side by side, scenario by system.
+    """Write one self-contained HTML file about one or more runs; several runs are shown side by side, scenario by system.
 
     It reads only the files of the runs, so it also works for a run that was killed or never judged. Exit code 0 if the
     file is written, for any verdicts in it; 2 if a path holds no run or the file cannot be written.

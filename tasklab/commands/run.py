@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasklab.exit_codes import explained
-from tasklab.module_path import let_plugins_in
+from tasklab.module_path import append_current_directory
 from tasklab.presentation.runs import print_judged, print_runs_json, print_several, rates_of, say_started
 from tasklab.presentation.terminal import Progress
 from tasklab.running.environments import EnvironmentName, make_environment
@@ -55,10 +55,10 @@ def run(
     environment: Annotated[
         EnvironmentName,
         typer.Option(
-            help="local: real services that the lab starts for itself; embedded: no server, the system in one process; "
+            help="local: real services that the lab starts; embedded: no server, the system in one process; "
             "containers: each service in a Docker container; "
-            "external: services of yours, at TASKLAB_MYSQL_URL, TASKLAB_REDIS_URL and TASKLAB_RABBITMQ_URL; "
-            "simulated: the system's own code in one process without any real clock, thread or service."
+            "external: your own services, at TASKLAB_MYSQL_URL, TASKLAB_REDIS_URL and TASKLAB_RABBITMQ_URL; "
+            "simulated: the system's own code in one process, without a real clock, thread or service."
         ),
     ] = EnvironmentName.LOCAL,
     seed: Annotated[
@@ -77,9 +77,9 @@ def run(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False,
 ) -> None:
-    """Run scenarios against a system: break its world on purpose, and judge the fate of every task.
+    """Run scenarios against a system: inject faults into its world, and judge the fate of every task.
 
-    Of several scenarios, those that have nothing to strike in this system are not applicable and decide nothing; if none is applicable, the
+    Of several scenarios, those without a target in this system are not applicable and do not count; if none is applicable, the
     exit code is 3. With --seeds a summary shows how often each scenario was held, broken and unknown.
 
     Example: tasklab run broker_killed worker_killed_after_effect --system reference --seed 7
@@ -111,19 +111,19 @@ def _numbers(seed: int | None, seeds: str | None) -> list[int]:
     """The seeds to run by.
 
     Raises:
-        NotARange, WrongUsage: `seeds` is no range, or both are given.
+        NotARange, WrongUsage: `seeds` is not a range, or both are given.
     """
     from scenarios.errors import WrongUsage
 
     if seeds is None:
         return [SystemRandom().randrange(SEED_MAX) if seed is None else seed]
     if seed is not None:
-        raise WrongUsage("--seed and --seeds exclude each other")
+        raise WrongUsage("--seed and --seeds cannot be combined")
     from scenarios.simulated.search.campaign import seeds_of  # slow
 
     numbers = list(islice(seeds_of(seeds, "1/1", until_s=None), SEEDS_MAX + 1))
     if len(numbers) > SEEDS_MAX:
-        raise WrongUsage(f"--seeds {seeds}: {SEEDS_MAX} seeds at most")
+        raise WrongUsage(f"--seeds {seeds}: at most {SEEDS_MAX} seeds")
     return numbers
 
 
@@ -135,7 +135,7 @@ def _carried_out(
     place: Path,
     say: Progress,
 ) -> Iterator[JudgedRun]:
-    """Every run as it ends; the environment lasts as long as they do."""
+    """Every run as it ends; the environment exists until the last one has ended."""
     if environment is EnvironmentName.SIMULATED:
         for scenario, name, seed in named:
             yield run_simulated(scenario, name, plugin, system, seed=seed, place=place, say=say)
@@ -149,12 +149,12 @@ def _carried_out(
 def _opened(
     scenarios: list[str], system: str, environment: EnvironmentName, *, python: Path | None, timeout_s: float | None
 ) -> "tuple[list[Scenario], System]":
-    """The scenarios, and the system: of a user, in a client process; for the simulator, in this one."""
+    """The scenarios, and the system: a user's runs in a client process, or for the simulator in this process."""
     from scenarios.lookup import find_system
     from scenarios.plugin.opening import open_scenario, open_system
 
     chosen = [open_scenario(name) for name in scenarios]
     if environment is not EnvironmentName.SIMULATED:
         return chosen, open_system(system, python=python, timeout_s=timeout_s)
-    let_plugins_in()
+    append_current_directory()
     return chosen, find_system(system)

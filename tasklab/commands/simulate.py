@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from tasklab.exit_codes import EXIT_INTERRUPTED, explained
-from tasklab.module_path import let_plugins_in
+from tasklab.module_path import append_current_directory
 from tasklab.presentation.campaign_line import shown
 from tasklab.presentation.campaign_summary import print_summary
 from tasklab.presentation.streams import reader_has_gone
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scenarios.simulated.search.campaign import Visited
     from scenarios.simulated.search.executors import Executor
     from scenarios.simulated.search.explore import Row, Work
-    from scenarios.simulated.search.hunt import Told
+    from scenarios.simulated.search.hunt import ShrunkCatch
     from scenarios.simulated.search.tally import Tally
 
 ALARMS_MAX = 5
@@ -73,15 +73,15 @@ def simulate(
     merge: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE", help="Run nothing: sum up files that --out wrote, of all shards. Once for each file."
+            metavar="FILE", help="Run no world: sum up files that --out wrote, of all shards. Once for each file."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON line for each world on standard output.")] = False,
 ) -> None:
-    """Run a system's own code in simulated worlds, one a seed, and judge each: exit code 0 only if every promise held in all.
+    """Run a system's own code in simulated worlds, one for each seed, and judge each: exit code 0 only if every promise held in all.
 
     Ends early after a few alarms. Each alarm is printed with the command that repeats it on any machine; the first alarm of each
-    promise is shrunk to a world as small as possible, and told step by step.
+    promise is shrunk to a world as small as possible and told step by step.
 
     Example: tasklab simulate swarm --seeds 1..10000 --jobs 2
     """
@@ -92,13 +92,13 @@ def simulate(
         from scenarios.simulated.search.explore import explorer_of, works_of
         from scenarios.simulated.worlds.series import name_without, series_names
 
-        let_plugins_in()
+        append_current_directory()
         if out is not None:
             file_for_rows(out)
         explorer = explorer_of(system)
         names = [name_without(name, without) for name in scenarios or series_names(explorer.simulation.terms)]
         for name in names:
-            explorer.series(name)  # an unknown name is wrong usage, now and not in some worker
+            explorer.series(name)  # an unknown name is wrong usage here, not later in a worker
         until_s = None if minutes is None else time.monotonic() + 60 * minutes
         works = works_of(names, seeds_of(seeds, shard, until_s=until_s))
         done = _carry_out(system, works, _executor(executor, jobs), lambda row: _keep(row, out, as_json=as_json))
@@ -111,11 +111,11 @@ def simulate(
 
 @dataclass(frozen=True, slots=True)
 class _Campaign:
-    """A campaign that is over; `took_s`: for its worlds."""
+    """A finished campaign; `took_s`: duration of its worlds."""
 
     tally: "Tally"
     rows: "list[Row]"
-    told: "list[tuple[Row, Told]]"
+    told: "list[tuple[Row, ShrunkCatch]]"
     took_s: float
     interrupted: bool
 
@@ -126,7 +126,7 @@ def _carry_out(
     executor: "AbstractContextManager[Executor]",
     keep: "Callable[[Row], None]",
 ) -> _Campaign:
-    """Run the worlds until there are none left or too many alarms; run some again to compare; shrink and tell the alarms."""
+    """Run the worlds until none is left or there are too many alarms; repeat some to compare; shrink and tell the alarms."""
     from scenarios.simulated.search.campaign import check, explore, tell_alarms
     from scenarios.simulated.search.tally import Tally
 
@@ -152,7 +152,7 @@ def _carry_out(
 
 
 def _sum_up(files: list[Path], system: str, *, as_json: bool) -> NoReturn:
-    """The rows of several campaigns summed up as one; each world counts once. Rows name a system: only a trusted one is imported."""
+    """Sum up the rows of several campaigns; each world counts once. Of the systems named in rows only a trusted one is imported."""
     with explained():
         from scenarios.lookup import is_registered
         from scenarios.simulated.search.campaign import read_rows

@@ -1,1 +1,1 @@
-"""How results are shown: on a terminal, as JSON, in sentences."""
+"""Presentation of results: on a terminal, as JSON, in sentences."""

@@ -17,7 +17,7 @@ REWRITE_EVERY_S = 0.2
 
 @contextmanager
 def shown(tally: "Tally", say: Say) -> "Iterator[Callable[[], None]]":
-    """A function to call after every row: it rewrites a line on a terminal, and else writes one every few seconds."""
+    """A function to call after every row: on a terminal it rewrites a line, otherwise it writes one every few seconds."""
     began_s = said_s = time.monotonic()
     is_terminal = sys.stderr.isatty()
 

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from scenarios.simulated.search.campaign import Visited
     from scenarios.simulated.search.explore import Row
-    from scenarios.simulated.search.hunt import Told
+    from scenarios.simulated.search.hunt import ShrunkCatch
     from scenarios.simulated.search.tally import Tally
 
 
 def print_summary(
     tally: "Tally",
     visits: "Visited | None",
-    told: "list[tuple[Row, Told]]",
+    told: "list[tuple[Row, ShrunkCatch]]",
     *,
     took_s: float | None = None,
     interrupted: bool = False,
@@ -49,7 +49,7 @@ def print_summary(
 
 
 def _print_sizes(terminal: "Console", tally: "Tally", visits: "Visited | None", took_s: float | None) -> None:
-    """Counts of what was run, visited, compared, and of what ended by itself."""
+    """Numbers of worlds, visited crash points, repetitions, and processes that ended by themselves."""
     from rich.text import Text
 
     terminal.print(f"{tally.worlds} worlds, {tally.tasks} tasks, {tally.faults} faults{_rates(tally, took_s)}")
@@ -66,7 +66,7 @@ def _print_sizes(terminal: "Console", tally: "Tally", visits: "Visited | None", 
         )
     if tally.checked:
         terminal.print(
-            f"run again in another process: {tally.checked} worlds, {len(tally.differing)} came out otherwise"
+            f"repeated in another process: {tally.checked} worlds, {len(tally.differing)} with another result"
         )
     for why, count in tally.gone.most_common():
         terminal.print(Text(f"processes that ended by themselves: {count}: {why}", style="dim"))
@@ -83,7 +83,7 @@ def _print_alarm(terminal: "Console", row: "Row") -> None:
     terminal.print(Text(f"  tasklab replay {row.token}{options}"))
 
 
-def _print_told(terminal: "Console", row: "Row", shrunk: "Told") -> None:
+def _print_told(terminal: "Console", row: "Row", shrunk: "ShrunkCatch") -> None:
     from rich.text import Text
 
     from scenarios.simulated.search.token import options_of
@@ -99,20 +99,20 @@ def _rates(tally: "Tally", took_s: float | None) -> str:
         return ""
     return (
         f" in {took_s:.1f} s: {tally.worlds / took_s:.0f} worlds and {tally.tasks / took_s:.0f} tasks a second, "
-        f"{tally.virtual_s / took_s:.0f} times faster than time"
+        f"{tally.virtual_s / took_s:.0f} times faster than real time"
     )
 
 
 def _verdict(tally: "Tally", *, interrupted: bool) -> str:
     if tally.exit_code == EXIT_HELD and interrupted:
-        return f"interrupted: no promise was broken by then; alarms: {tally.silence}"
+        return f"interrupted: no promise was broken so far; alarms: {tally.silence}"
     if tally.exit_code == EXIT_HELD:
         return f"every claimed promise held in every world; alarms: {tally.silence}"
     if tally.broken:
         return f"a claimed promise is broken in {len(tally.broken)} of {tally.worlds} worlds"
     if not tally.worlds:
         return "unknown: no world was run"
-    return "unknown: some worlds could not be judged, or did not come out the same again"
+    return "unknown: some worlds could not be judged, or had another result when repeated"
 
 
 def _promises(seldom: "list[tuple[str, int]]") -> "Table":

@@ -21,13 +21,13 @@ from tasklab.presentation.terminal import STYLE_OF_EXIT, STYLE_OF_RULING, consol
 WITNESSES_TOLD = 5
 """Maximum number of witnesses whose journey is printed."""
 PLACES_TOLD = 3
-"""Maximum number of malformed places that are printed."""
+"""Maximum number of printed malformed places."""
 NAMES_TOLD = 3
-"""Number of tasks that are named if the requested task does not exist."""
+"""Maximum number of tasks named if the requested task does not exist."""
 
 
 def print_journey(judged: Judged, witness: str, *, as_json: bool) -> None:
-    """All that happened to one task, resource or user.
+    """Print the journey of one task, resource or user.
 
     Raises:
         WrongUsage: the history has no event of it.
@@ -36,7 +36,7 @@ def print_journey(judged: Judged, witness: str, *, as_json: bool) -> None:
     journey = journeys(history, [witness])[witness]
     if not journey.steps:
         raise WrongUsage(
-            f"the history says nothing of {witness!r}; {_some_names(witness, list(history.tasks), unnamed=judged.unremarkable.tasks)}"
+            f"the history has no event of {witness!r}; {_some_names(witness, list(history.tasks), unnamed=judged.unremarkable.tasks)}"
         )
     if as_json:
         steps = msgspec.to_builtins(journey.steps)
@@ -48,9 +48,9 @@ def print_journey(judged: Judged, witness: str, *, as_json: bool) -> None:
 
 
 def _some_names(witness: str, tasks: Sequence[str], *, unnamed: int) -> str:
-    """Some tasks that do exist; `unnamed` others were only counted."""
+    """Some existing tasks; `unnamed` others were only counted."""
     if not tasks:
-        return f"there are {unnamed} others" if unnamed else "nor of any other task"
+        return f"there are {unnamed} others" if unnamed else "it has no task"
     named = nearest(witness, tasks) or tasks[:NAMES_TOLD]
     rest = len(tasks) - len(named) + unnamed
     return f"there is {', '.join(map(repr, named))}" + (f", and {rest} more" if rest else "")
@@ -68,7 +68,7 @@ def _line(step: JourneyStep) -> str:
 
 
 def print_judged(judged: Judged) -> None:
-    """The whole judgement, for a person."""
+    """Print the whole judgement as text."""
     terminal = console()
     judgement = judged.judgement
     print_malformed(terminal, judgement.malformed)
@@ -87,7 +87,7 @@ def print_judged(judged: Judged) -> None:
 
 
 def print_malformed(terminal: Console, places: Sequence[str]) -> None:
-    """The first malformed places, and the number of the others."""
+    """Print the first malformed places, and the number of the others."""
     for place in places[:PLACES_TOLD]:
         terminal.print(f"malformed: {place}")
     if len(places) > PLACES_TOLD:

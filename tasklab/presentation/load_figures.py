@@ -1,4 +1,4 @@
-"""How a load was answered, as a table."""
+"""The figures of a load as a table."""
 
 from typing import TYPE_CHECKING
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 def print_figures(figures: "LoadFigures") -> None:
-    """How the load was answered, as a table: times in milliseconds, from the instant at which a submission was due."""
+    """Print the figures: times in milliseconds, from the due time of a submission."""
     from rich.table import Table
 
     from loadtests.figures import kept_up
 
     terminal = console()
     table = Table(title="ms since a submission was due", title_justify="left", expand=False)
-    for heading in ("until", "half", "95 %", "99 %", "longest"):
+    for heading in ("until", "50 %", "95 %", "99 %", "maximum"):
         table.add_column(heading, justify="left" if heading == "until" else "right")
     table.add_row("its answer", *_in_ms(figures.answers))
     table.add_row("its effect", *_in_ms(figures.effects))
@@ -34,7 +34,7 @@ def _overload(figures: "LoadFigures") -> str:
         if figures.without_effect
         else f"caught up {figures.caught_up_s:.1f} s later"
     )
-    return f"it did not keep up: {figures.backlog} of {figures.sent} open when the load ended; {after}"
+    return f"the system did not keep up: {figures.backlog} of {figures.sent} open when the load ended; {after}"
 
 
 def _in_ms(times: "Percentiles | None") -> list[str]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def print_opening(opening: "Opening") -> None:
-    """The healthy worlds and how much their silence proves; then the story of the defect."""
+    """Print the result of the healthy worlds with its statistical bound, then the story of the defect."""
     from rich.text import Text
 
     tally, finding, told = opening.tally, opening.finding, opening.told
@@ -29,6 +29,6 @@ def print_opening(opening: "Opening") -> None:
         say(Text(f"planted, and NOT FOUND in {finding.seeds} worlds: {opening.defect}", style="red"))
         return
     say(Text(f"planted: {opening.defect}"))
-    say(f"found by {finding.by} in world {finding.seeds}, after {finding.seconds:.1f} s; as small as it can be made:")
+    say(f"found by {finding.by} in world {finding.seeds}, after {finding.seconds:.1f} s; shrunk:")
     print_story(told.turns)
     say(Text(f"  {finding.replay}\n"))

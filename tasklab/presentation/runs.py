@@ -1,4 +1,4 @@
-"""Judged runs on the terminal: a table of verdicts each, or all of them as one JSON document."""
+"""Judged runs on the terminal: a table of verdicts for each, or all as one JSON document."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,7 +52,7 @@ def print_judged(run: JudgedRun) -> None:
         ruling, reason = _ruling_in_words(verdict)
         is_shared = verdict.ruling == "unknown" and reason == shared
         table.add_row(verdict.guarantee.value, ruling, "" if is_shared else reason)
-    if not is_all_one(run.judgement):  # else the last line says it all
+    if not is_all_one(run.judgement):  # else the last line states it
         terminal.print(table)
         if shared and shared not in run.judgement.problems:
             terminal.print(f"unknown: {shared}", style="yellow")
@@ -67,7 +67,7 @@ def print_judged(run: JudgedRun) -> None:
 
 
 def print_several(runs: Sequence[JudgedRun], report: Path | None) -> None:
-    """After several runs: how often each scenario had which verdict, where it ran more than once; and their common report."""
+    """After several runs: the numbers of verdicts of each scenario that ran more than once, and the common report."""
     terminal = console()
     terminal.print()
     for rate in rates_of(runs):
@@ -108,10 +108,10 @@ def rates_of(runs: Sequence[JudgedRun]) -> list[dict[str, object]]:
 
 
 def _problems_beside(run: JudgedRun) -> list[str]:
-    """The problems that the verdict in a sentence does not already state."""
+    """The problems that the sentence of the verdict does not state."""
     assert run.judgement is not None, "only a judged run has problems"
-    said = sentence_of(run.judgement)
-    return [problem for problem in run.judgement.problems if problem not in said]
+    sentence = sentence_of(run.judgement)
+    return [problem for problem in run.judgement.problems if problem not in sentence]
 
 
 def _ruling_in_words(verdict: "Verdict") -> "tuple[Text, str]":

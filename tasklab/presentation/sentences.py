@@ -18,7 +18,7 @@ RULING_OF_EXIT = {EXIT_HELD: Ruling.HELD, EXIT_BROKEN: Ruling.BROKEN, EXIT_UNKNO
 
 
 def sentence_of(judgement: "Judgement") -> str:
-    """The last line of a table of verdicts: it states how many promises were put to the test."""
+    """The last line of a table of verdicts, with the number of promises put to the test."""
     claimed = len(judgement.verdicts)
     tested = sum(verdict.exercised for verdict in judgement.verdicts)
     broken = [verdict.guarantee.value for verdict in judgement.verdicts if verdict.witnesses]
@@ -50,13 +50,13 @@ def is_all_one(judgement: "Judgement") -> bool:
 
 
 def shared_reason(judgement: "Judgement") -> str:
-    """The reason that several unknown promises have in common, to be said once; "" where there is none."""
+    """The common reason of several unknown promises, printed once; "" if there is none."""
     reasons = Counter(verdict.reason for verdict in judgement.verdicts if verdict.ruling is Ruling.UNKNOWN)
     return next((reason for reason, count in reasons.most_common(1) if count > 1), "")
 
 
 def account_in_words(account: "Reconciliation", *, warm_ups: int) -> str:
-    """The account as a sum; `warm_ups`: how many of its tasks the lab submitted before the work began."""
+    """The account as a sum; `warm_ups`: number of its tasks that the lab submitted before the work."""
     places = [f"{count} {place.replace('_', ' ')}" for place, count in account.counts.items() if count]
     own = f" ({account.submitted - warm_ups} and the lab's warm-up)" if warm_ups else ""
     balance = "" if account.balanced else " — does not balance"

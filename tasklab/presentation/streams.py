@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TextIO
 
 
-class PatientStream(io.TextIOWrapper):
+class PipeSafeStream(io.TextIOWrapper):
     """A text stream that discards its output after its reader has gone, instead of raising `BrokenPipeError`."""
 
     reader_has_gone = False
 
     def write(self, text: str, /) -> int:
-        """As any stream; a character that the encoding lacks is escaped."""
+        """As any stream; unencodable characters are escaped."""
         try:
             return super().write(text)
         except BrokenPipeError:
@@ -28,34 +28,34 @@ class PatientStream(io.TextIOWrapper):
             self.discard()
 
     def discard(self) -> None:
-        """Lead the file descriptor nowhere: the rest of the buffers goes there, too."""
+        """Redirect the file descriptor to /dev/null, also for the buffered rest."""
         self.reader_has_gone = True
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, self.fileno())
+        os.close(null)
 
 
-def make_patient() -> None:
-    """Replace both streams of this process; a stream that is closed from the start is replaced by one that leads nowhere."""
-    sys.stdout, sys.stderr = _patient(sys.stdout, line_buffering=False), _patient(sys.stderr, line_buffering=True)
+def make_streams_pipe_safe() -> None:
+    """Replace both streams of this process; a stream closed at the start is replaced by one to /dev/null."""
+    sys.stdout, sys.stderr = _pipe_safe(sys.stdout, line_buffering=False), _pipe_safe(sys.stderr, line_buffering=True)
 
 
-def _patient(stream: TextIO | None, *, line_buffering: bool) -> TextIO:
+def _pipe_safe(stream: TextIO | None, *, line_buffering: bool) -> TextIO:
     if stream is None:
         return Path(os.devnull).open("w", encoding="utf-8")
     buffer = getattr(stream, "buffer", None)
-    if buffer is None:  # a stream that a test has put there
+    if buffer is None:  # a stream installed by a test
         return stream
     line_buffering = line_buffering or stream.isatty()
-    return PatientStream(buffer, encoding=stream.encoding, errors="backslashreplace", line_buffering=line_buffering)
+    return PipeSafeStream(buffer, encoding=stream.encoding, errors="backslashreplace", line_buffering=line_buffering)
 
 
-def say_no_more() -> None:
-    """Discard what standard output still holds: it cannot be written, and Python would try again when it ends."""
-    if isinstance(sys.stdout, PatientStream):
+def discard_output() -> None:
+    """Discard the buffered standard output: it cannot be written, and Python would try again at its end."""
+    if isinstance(sys.stdout, PipeSafeStream):
         sys.stdout.discard()
 
 
 def reader_has_gone() -> bool:
-    """Whether standard output leads nowhere any more."""
-    return isinstance(sys.stdout, PatientStream) and sys.stdout.reader_has_gone
+    """Whether the reader of standard output has gone."""
+    return isinstance(sys.stdout, PipeSafeStream) and sys.stdout.reader_has_gone

@@ -1,4 +1,4 @@
-"""Standard output for results, standard error for progress; both made safe against what systems under test write."""
+"""Standard output for results, standard error for progress; both safe against control characters from systems under test."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PIPE_COLUMNS = 10_000
-"""Width of a pipe or a file: no line is folded there."""
+"""Width for a pipe or a file, where no line is folded."""
 
 STYLE_OF_RULING = {Ruling.HELD: "green", Ruling.BROKEN: "bold red", Ruling.UNKNOWN: "yellow"}
 STYLE_OF_EXIT = {
@@ -24,13 +24,13 @@ STYLE_OF_EXIT = {
 def console() -> "Console":
     """Standard output, for results. Lines are never folded, because paths and commands are copied; tables fold, on a terminal only.
 
-    Any string, also in a table, may come from the system under test: control characters in it are shown, not obeyed.
+    Any string, also in a table, may come from the system under test: its control characters are escaped.
     """
     from rich.console import Console
     from rich.text import Text
 
     class Terminal(Console):
-        """Makes every string that is printed visible before it is measured; a `Text` is the lab's own."""
+        """Escapes every printed string before it is measured; a `Text` comes from the lab itself."""
 
         def render_str(self, text: str, **options: Any) -> Text:
             return super().render_str(harmless(text), **options)
@@ -40,34 +40,34 @@ def console() -> "Console":
 
 
 def harmless(text: str) -> str:
-    """The text with its control characters shown instead of obeyed; for texts that are not the lab's, such as a task's name."""
-    from reports.embedding import visible  # its imports are not for `tasklab --help`
+    """The text with control characters escaped; for texts from elsewhere, such as a task's name."""
+    from reports.embedding import visible  # late: `tasklab --help` does not need its imports
 
     return visible(text)
 
 
 def print_json(value: object) -> None:
-    """A result as JSON, indented. Invisible characters are escaped: the document means the same, and moves no cursor."""
+    """Print a result as indented JSON. Invisible characters are escaped: same document, but safe on a terminal."""
     import msgspec
 
     try:
         text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    except UnicodeEncodeError:  # half of a surrogate pair: from the name of a file that is not UTF-8
+    except UnicodeEncodeError:  # an unpaired surrogate, from a file name that is not UTF-8
         text = json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=False)
     print(harmless(text))
 
 
 def print_json_line(line: bytes) -> None:
-    """One line of JSON, its invisible characters escaped; written at once."""
+    """Print one line of JSON with invisible characters escaped, and flush."""
     print(harmless(line.decode()), flush=True)
 
 
 class Progress:
-    """Writes on standard error what is going on, with the seconds since it was made."""
+    """Writes progress on standard error, with the seconds since its creation."""
 
     def __init__(self) -> None:
         self._began_s = time.monotonic()
 
     def __call__(self, text: str) -> None:
-        """One line."""
+        """Write one line."""
         print(f"{time.monotonic() - self._began_s:7.1f} s  {harmless(text)}", file=sys.stderr, flush=True)

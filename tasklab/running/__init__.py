@@ -1,1 +1,1 @@
-"""What the commands carry out: an environment by its name, a run that is judged and reported, the drivers and searches behind it."""
+"""The work of the commands: environments by name, judged and reported runs, the load driver, and searches."""

@@ -1,4 +1,4 @@
-"""Environments as the command line names them, and the environment variables that some of them read."""
+"""Environments by their names on the command line, and the environment variables that some of them read."""
 
 import os
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scenarios.contract.system import System
 
 URL_VARIABLES = {f"{service}_url": f"TASKLAB_{service.upper()}_URL" for service in SERVICE_NAMES}
-"""Where the services of the environment `external` are: in variables, because the URLs hold passwords."""
+"""The URLs of the services of the environment `external`: variables, because the URLs hold passwords."""
 
 IMAGE_VARIABLES: Mapping[ServiceName, str] = {service: f"TASKLAB_{service.upper()}_IMAGE" for service in SERVICE_NAMES}
 """Images that replace the defaults of the environment `containers`."""
@@ -25,7 +25,7 @@ SIMULATED = EnvironmentName.SIMULATED.value
 def make_environment(name: EnvironmentName, system: "System") -> "Environment":
     """The environment, not yet started, with the services that the system needs.
 
-    An environment is made from the names of these services; embedded, external and containers are the exceptions.
+    The constructor takes the names of these services, except those of embedded, external and containers.
 
     Raises:
         NotReal: the simulated world starts no process, so it cannot be used here.

@@ -29,7 +29,7 @@ def run_in_environment(
     place: Path,
     say: Say,
 ) -> JudgedRun:
-    """One run in a started environment; the two names are those that the caller stated."""
+    """One run in a started environment; the two names are those given by the caller."""
     from scenarios.real.run import run
 
     repeat = f"tasklab run {scenario_name} --system {system_name} --environment {world.name} --seed {seed}"
@@ -51,7 +51,7 @@ def run_simulated(
     place: Path,
     say: Say,
 ) -> JudgedRun:
-    """One run in the simulated world; a system that brings no simulation is not applicable."""
+    """One run in the simulated world; a system without a simulation is not applicable."""
     from scenarios.simulated.directory import write_run
     from scenarios.simulated.run import simulate
     from scenarios.simulated.system import simulation_of
@@ -83,7 +83,7 @@ def run_load(
     """One load in a started environment; its run directory is in `place`.
 
     Raises:
-        NotApplicable: the system has no HTTP API, or the faults have nothing to strike here.
+        NotApplicable: the system has no HTTP API, or the faults have no target here.
     """
     from loadtests.figures import figures_of
     from scenarios.experiment.scaling import as_load
@@ -122,9 +122,9 @@ def _indented(say: Say) -> Say:
 
 
 def _keep(directory: "RunDirectory", figures: "LoadFigures") -> None:
-    """Write the figures into run.json, and extend the budget for recovery by the time that the load went on after healing.
+    """Write the figures into run.json, and extend the recovery budget by the time that the load continued after healing.
 
-    A system that still gets new tasks has not been left alone to recover: its time counts from the end of the load.
+    A system that still gets new tasks cannot finish its recovery: its budget counts from the end of the load.
     """
     from loadtests.exchange_files import read_marks
 

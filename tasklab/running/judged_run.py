@@ -1,4 +1,4 @@
-"""Run → judge → report, once for all commands: a run by its name, and what became of it."""
+"""Run → judge → report, once for all commands: a run by its name, and its result."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ Say = Callable[[str], None]
 """Writes one line of progress."""
 
 CarryOut = Callable[[Path], "RunDirectory"]
-"""Carries a run out, and leaves it in a directory that does not exist yet."""
+"""Carries a run out, into a directory that it creates."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunName:
-    """What is run, where, by which seed; `repeat`: the command that repeats it."""
+    """The identity of a run; `repeat`: the command that repeats it."""
 
     scenario: str
     system: str
@@ -36,7 +36,7 @@ class RunName:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """A run that is over: its directory, and the judgement. Without a judgement it was not applicable, for the reason `why`.
+    """A finished run: its directory and judgement. `judgement` None: it was not applicable, for the reason `why`.
 
     `deaths`: the processes of the system that ended by themselves. `open_tasks`: where the tasks are that had not ended.
     """
@@ -51,7 +51,7 @@ class JudgedRun:
 
     @property
     def exit_code(self) -> int:
-        """Of this run alone."""
+        """The exit code of this run."""
         return EXIT_UNKNOWN if self.judgement is None else self.judgement.exit_code
 
     def to_json(self) -> dict[str, object]:
@@ -78,7 +78,7 @@ def judged(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedR
     """Carry a run out in a directory of `place`, judge it, and write its report.
 
     Raises:
-        NotApplicable: the scenario has nothing to strike in this system or environment.
+        NotApplicable: the scenario has no target in this system or environment.
     """
     from reports.build import write_report
     from scenarios.stored.judge_files import judge_run
@@ -93,7 +93,7 @@ def judged(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedR
 
 
 def judged_if_applicable(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedRun:
-    """As `judged`; a scenario that has nothing to strike is a run without a judgement."""
+    """As `judged`; a scenario that has no target is a run without a judgement."""
     from scenarios.errors import NotApplicable
 
     try:
@@ -104,7 +104,7 @@ def judged_if_applicable(name: RunName, place: Path, carry_out: CarryOut, say: S
 
 
 def report_of_runs(runs: Sequence[JudgedRun], place: Path) -> Path | None:
-    """One report of all runs side by side, in `place`; None where none was applicable."""
+    """One report of all runs side by side, in `place`; None if no run was applicable."""
     from reports.build import write_report
     from reports.matrix import Inapplicable
     from scenarios.stored.rundir import REPORT_FILE
@@ -115,5 +115,5 @@ def report_of_runs(runs: Sequence[JudgedRun], place: Path) -> Path | None:
 
 
 def exit_code_of_runs(runs: Sequence[JudgedRun]) -> int:
-    """Of several runs together: those that are not applicable decide nothing, unless all are."""
+    """The exit code of several runs: those that are not applicable do not count, unless all are."""
     return worst(run.exit_code for run in runs if run.judgement is not None)

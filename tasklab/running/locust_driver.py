@@ -27,7 +27,7 @@ START_TIMEOUT_S = 30.0
 PRESS_TIMEOUT_S = 600.0
 """How long a page waits for a person to press start."""
 OVERTIME_S = 30.0
-"""How long after its planned end a load may wait for answers."""
+"""Maximum time after its planned end that a load may wait for answers."""
 LINGER_S = 3.0
 """A page reads the figures every two seconds: long enough for it to read the last ones."""
 STOP_TIMEOUT_S = 5.0
@@ -36,7 +36,7 @@ LOOK_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Locust's web page: its loopback port, and whether the load begins without a person who presses start."""
+    """Locust's web page: its loopback port, and whether the load begins without pressing start."""
 
     port: int
     autostart: bool
@@ -48,7 +48,7 @@ class Page:
 
 
 class Follower:
-    """Reads the generator's history as it grows, and notes the ends of its submissions."""
+    """Reads the generator's history as it grows, and reports the outcomes of its submissions."""
 
     def __init__(self, file: Path, submissions: Submissions) -> None:
         self._file = file
@@ -84,7 +84,7 @@ class LocustDriver:
     """Locust as a `scenarios.experiment.driver.Driver`: headless, or with its page."""
 
     def __init__(self, stage: RealStage, experiment: Experiment, plan: LoadPlan, page: Page | None) -> None:
-        assert isinstance(stage.system, Addressed), "the command has looked whether there is an API to submit to"
+        assert isinstance(stage.system, Addressed), "the command has checked that the system has an API"
         self._stage = stage
         self._plan = plan
         self._page = page
@@ -144,7 +144,7 @@ class LocustDriver:
         self._stage.environment.stop_process(process, timeout_s=STOP_TIMEOUT_S)
 
     def problems(self) -> Sequence[str]:
-        """A load that was not as planned proves nothing about the planned one."""
+        """A problem if the load was not as planned, since it then proves nothing about the planned load."""
         figures = figures_of(self._directory, self._plan)
         if is_as_planned(figures):
             return ()
@@ -173,7 +173,7 @@ class LocustDriver:
         else:
             argv += ["--web-host", LOOPBACK, "--web-port", str(self._page.port)]
             argv += ["--autostart"] if self._page.autostart else []
-        # The path of this process: whatever PYTHONPATH says, the lab's modules come before those of the user.
+        # The path of this process: with any PYTHONPATH, the lab's modules come before the user's.
         environment = {"PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         # In a directory of the run: Locust reads a locust.conf or pyproject.toml where it is started.
         return ProcessSpec(PROCESS, "load", argv, environment, cwd=self._stage.services.directory)

@@ -5,14 +5,14 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from scenarios.simulated.search.hunt import Finding, Told
+    from scenarios.simulated.search.hunt import Finding, ShrunkCatch
     from scenarios.systems.mutant import Mutant
 
 SHRINK_S = 15.0
 
 
-def look_for(mutant: "Mutant", *, first_seed: int, seconds: float) -> "tuple[Finding, Told | None]":
-    """Whether and by which promise the defect is found, and the story of it."""
+def look_for(mutant: "Mutant", *, first_seed: int, seconds: float) -> "tuple[Finding, ShrunkCatch | None]":
+    """Whether and by which promise the defect is found, and its story."""
     from scenarios.lookup import MUTANTS
     from scenarios.simulated.search.hunt import Finding, hunt, shrink_and_tell
 

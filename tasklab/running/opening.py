@@ -13,7 +13,7 @@ from tasklab.running.mutant_search import look_for
 
 if TYPE_CHECKING:
     from scenarios.simulated.search.executors import Executor
-    from scenarios.simulated.search.hunt import Finding, Told
+    from scenarios.simulated.search.hunt import Finding, ShrunkCatch
     from scenarios.simulated.search.tally import Tally
 
 WORLDS = 2000
@@ -24,13 +24,13 @@ SEARCH_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Its result; `took_s`: for the worlds of the healthy reference."""
+    """The result of the opening; `took_s`: duration of the worlds of the healthy reference."""
 
     tally: "Tally"
     took_s: float
     defect: str
     finding: "Finding"
-    told: "Told | None"
+    told: "ShrunkCatch | None"
 
     @property
     def exit_code(self) -> int:
@@ -49,7 +49,7 @@ Shown = Callable[["Tally", Say], AbstractContextManager[Callable[[], None]]]
 
 
 def open_with_simulator(seed: int, say: Say, shown: Shown) -> Opening:
-    """Run both; the worlds are those of `WORLDS` seeds, from `seed` on."""
+    """Run both parts; the worlds are those of `WORLDS` seeds, from `seed` on."""
     from scenarios.simulated.search.explore import works_of
     from scenarios.simulated.search.tally import Tally
     from scenarios.simulated.worlds import swarm

@@ -1,4 +1,4 @@
-"""Where results go: made, and known to be writable, before any work begins."""
+"""Directories for results: created, and checked to be writable, before any work begins."""
 
 import errno
 import os
@@ -17,14 +17,14 @@ class NotWritable(WrongUsage):
     """The place for results cannot be written."""
 
     def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"results cannot be kept in {path}: {why}; name another place with --out")
+        super().__init__(f"results cannot be written to {path}: {why}; name another place with --out")
 
 
 def place_for_runs(out: Path | None) -> Path:
-    """`out`, or a new directory `runs/DATE-TIME` of this call alone.
+    """`out`, or a new directory `runs/DATE-TIME` for this call.
 
     Raises:
-        NotWritable: nothing can be written there.
+        NotWritable: it cannot be written.
     """
     try:
         place = _new_place() if out is None else out
@@ -37,7 +37,7 @@ def place_for_runs(out: Path | None) -> Path:
 
 
 def _new_place() -> Path:
-    """A directory of this second, with a number if another lab has already made it."""
+    """A directory named after this second, with a number if it already exists."""
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     for number in count(1):
         place = RUNS / (stamp if number == 1 else f"{stamp}-{number}")
@@ -52,30 +52,30 @@ def _new_place() -> Path:
 
 
 def directory_of_run(place: Path, scenario: str, system: str, seed: int) -> Path:
-    """Where a run goes in its place. The names may come from a token or a plug-in.
+    """The directory of a run below `place`. The names may come from a token or a plug-in.
 
     Raises:
-        WrongUsage: a name would lead out of the place.
+        WrongUsage: a name would lead out of `place`.
     """
     name = f"{scenario}-{system}-{seed}"
     if "/" in name or not name.isprintable() or not _fits(name):
-        why = f"the names of a scenario and a system hold no '/' and no control characters, {NAME_BYTES_MAX} bytes at most"
-        raise WrongUsage(f"{name[:80]!r} is no name of a run directory: {why}")
+        why = f"the names of a scenario and a system have no '/' and no control characters, and at most {NAME_BYTES_MAX} bytes"
+        raise WrongUsage(f"{name[:80]!r} is not a valid name of a run directory: {why}")
     return place / name
 
 
 def _fits(name: str) -> bool:
     try:
         return len(name.encode()) <= NAME_BYTES_MAX
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except UnicodeEncodeError:  # an unpaired surrogate
         return False
 
 
 def file_for_rows(out: Path) -> Path:
-    """`out`, to which lines can be appended.
+    """`out`, after a check that it can be appended to.
 
     Raises:
-        NotWritable: they cannot.
+        NotWritable: it cannot.
     """
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def file_for_rows(out: Path) -> Path:
 
 
 def append_line(file: Path, line: bytes) -> None:
-    """Append one line, whole or not at all; raises OSError where there is no room for it."""
+    """Append one line, whole or not at all; raises OSError if the disk is full."""
     with file.open("ab", buffering=0) as stream:
         before = stream.tell()
         if stream.write(line + b"\n") <= len(line):

@@ -1,1 +1,1 @@
-"""The systems that the lab brings, for the entry points: one address in a clone and in a wheel."""
+"""The systems that come with the lab, for the entry points: the same address in a clone and in a wheel."""

@@ -24,6 +24,7 @@ from tests.anomalies.planting import Expected, Plant, X, planted
 from tests.anomalies.repeats import (
     effect_missing,
     effect_twice,
+    lease_never_renewed,
     renewed_after_it_was_lost,
     repeat_after_anothers_crash,
     repeat_after_confirmed_ack,
@@ -63,6 +64,7 @@ from tests.anomalies.rows import (
 )
 from tests.anomalies.submissions import (
     cancelled_and_done,
+    done_after_its_deadline,
     folded_and_forgotten,
     one_key_two_effects,
     one_key_two_ids,
@@ -124,6 +126,7 @@ KINDS: tuple[Plant, ...] = (
     too_many_retries,
     poison_without_end,
     two_holders,
+    lease_never_renewed,
     renewed_after_it_was_lost,
     stale_write,
     stale_effect,
@@ -135,6 +138,7 @@ KINDS: tuple[Plant, ...] = (
     one_key_two_effects,
     starts_after_cancellation,
     starts_after_its_deadline,
+    done_after_its_deadline,
     starts_in_a_pause,
     starts_before_its_time,
     starts_long_after_its_time,

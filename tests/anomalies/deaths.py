@@ -6,7 +6,7 @@ from tests.history_drafts import Draft
 
 
 def dead_too_early(draft: Draft, at_s: float) -> Expected:
-    """Given up as exhausted with attempts left."""
+    """Dead as exhausted with attempts left."""
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1)
     draft.write(f"2 database dead {X} attempts=1 reason=exhausted", from_s=at_s)
@@ -15,7 +15,7 @@ def dead_too_early(draft: Draft, at_s: float) -> Expected:
 
 
 def dead_letter_missing(draft: Draft, at_s: float) -> Expected:
-    """A permanent error, and no dead letter."""
+    """A permanent error without a dead letter."""
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1, "permanent")
     draft.write(f"1.2 worker-x effect {X}", from_s=at_s)
@@ -24,7 +24,7 @@ def dead_letter_missing(draft: Draft, at_s: float) -> Expected:
 
 
 def dead_letter_missing_after_all_attempts(draft: Draft, at_s: float) -> Expected:
-    """Three failures of three, and no dead letter."""
+    """Three failures of three attempts without a dead letter."""
     at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1)
@@ -36,7 +36,7 @@ def dead_letter_missing_after_all_attempts(draft: Draft, at_s: float) -> Expecte
 
 
 def dead_and_done(draft: Draft, at_s: float) -> Expected:
-    """Both at once."""
+    """Dead and done at once."""
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1)
     draft.succeed(at_s + 2.8, X, "worker-x", 2)
@@ -46,7 +46,7 @@ def dead_and_done(draft: Draft, at_s: float) -> Expected:
 
 
 def buried_by_the_list(draft: Draft, at_s: float) -> Expected:
-    """Its worker died once, and the system lists it as dead."""
+    """Its worker crashed once, and the system lists it as dead."""
     draft.submit(at_s, X)
     draft.crash(at_s + 1, X, "worker-x", 1)
     draft.lists["dead"].append(X)
@@ -54,14 +54,14 @@ def buried_by_the_list(draft: Draft, at_s: float) -> Expected:
 
 
 def dropped_and_listed_as_dead(draft: Draft, at_s: float) -> Expected:
-    """Never carried out, and listed as dead."""
+    """Never ran, and is listed as dead."""
     draft.submit(at_s, X)
     draft.lists["dead"].append(X)
     return {Guarantee.DEAD_LETTER_IF_EXHAUSTED: (X,)}
 
 
 def dead_without_a_letter(draft: Draft, at_s: float) -> Expected:
-    """Another was told of by a dead letter; of this one only its row says DEAD."""
+    """Another task has a dead letter; this one has only a row DEAD."""
     write_rows(draft, at_s, "ACCEPTED", "RUNNING", "DEAD")
     draft.submit(at_s, "told")
     draft.row(at_s + 1, "told", "ACCEPTED", "DEAD")
@@ -71,7 +71,7 @@ def dead_without_a_letter(draft: Draft, at_s: float) -> Expected:
 
 
 def dead_with_two_letters(draft: Draft, at_s: float) -> Expected:
-    """Moved to DEAD once, and told of twice."""
+    """One transition to DEAD, but two dead letters."""
     write_rows(draft, at_s, "ACCEPTED", "RUNNING", "DEAD")
     for part in (3, 4):
         draft.add(at_s + part, "database", "dead", task=X, attempts=1, reason="poison")

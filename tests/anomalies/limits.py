@@ -6,14 +6,14 @@ from tests.history_drafts import Draft
 
 
 def over_the_limit(draft: Draft, at_s: float) -> Expected:
-    """Four let through at once, whatever the window."""
+    """Four allowed at once, too many for any window."""
     for part in range(4):
         draft.write(f"{1000.2 + part / 10} api allowed limit=tasks user={X}")
     return {Guarantee.RATE_LIMIT_RESPECTED: (X,)}
 
 
 def too_many_at_once(draft: Draft, at_s: float) -> Expected:
-    """Three of one scope, and two are allowed."""
+    """Three attempts of one scope at once where two are allowed."""
     at_s += UNTROUBLED_S
     tasks = (X, "second", "third")
     for number, task in enumerate(tasks):
@@ -27,7 +27,7 @@ def too_many_at_once(draft: Draft, at_s: float) -> Expected:
 
 
 def too_many_in_a_second(draft: Draft, at_s: float) -> Expected:
-    """Four starts of one scope, one after the other, and three are allowed in a second."""
+    """Four starts of one scope within a second where three are allowed."""
     at_s += UNTROUBLED_S
     for number, task in enumerate((X, "second", "third", "fourth")):
         draft.submit(at_s, task, scope="x")
@@ -40,6 +40,6 @@ def too_many_in_a_second(draft: Draft, at_s: float) -> Expected:
 
 
 def denied_with_room(draft: Draft, at_s: float) -> Expected:
-    """Nothing was let through, and the user is locked out."""
+    """A user is denied although none of its requests was allowed before."""
     draft.add(1000.25, "api", "denied", limit="tasks", user=X)
     return {Guarantee.DENIED_ONLY_WHEN_FULL: (X,)}

@@ -6,20 +6,20 @@ from tests.history_drafts import Draft
 
 
 def lost(draft: Draft, at_s: float) -> Expected:
-    """Acknowledged, and never heard of again."""
+    """Acknowledged, and then no further event."""
     draft.submit(at_s, X)
     return {Guarantee.NO_LOST_TASK: (X,)}
 
 
 def lost_after_a_crash(draft: Draft, at_s: float) -> Expected:
-    """Its worker died, and nobody took it up again."""
+    """Its worker crashed, and no other worker took it over."""
     draft.submit(at_s, X)
     draft.crash(at_s + 1, X, "worker-x", 1)
     return {Guarantee.NO_LOST_TASK: (X,)}
 
 
 def one_lost_one_doubled(draft: Draft, at_s: float) -> Expected:
-    """The counts agree, the identities do not."""
+    """The counts balance, but one task is lost and another ran twice."""
     draft.submit(at_s, X)
     draft.submit(at_s, "doubled")
     draft.succeed(at_s + 1, "doubled", "worker-x")
@@ -34,7 +34,7 @@ def one_lost_one_doubled(draft: Draft, at_s: float) -> Expected:
 
 
 def stuck(draft: Draft, at_s: float) -> Expected:
-    """Still there at the end, after its worker died."""
+    """Still pending at the end, after its worker crashed."""
     at_s += LATE_S
     draft.submit(at_s, X)
     draft.row(at_s + 0.9, X, "ACCEPTED", "RUNNING")
@@ -53,7 +53,7 @@ def stuck_unacknowledged(draft: Draft, at_s: float) -> Expected:
 
 
 def phantom(draft: Draft, at_s: float) -> Expected:
-    """Ran, and nobody had submitted it."""
+    """Ran, but no client had submitted it."""
     draft.row(at_s, X, None, "ACCEPTED")
     draft.succeed(at_s, X, "worker-x")
     done(draft)
@@ -61,7 +61,7 @@ def phantom(draft: Draft, at_s: float) -> Expected:
 
 
 def resurrected(draft: Draft, at_s: float) -> Expected:
-    """The client was told no, and it ran."""
+    """Its submission failed, and yet it ran."""
     draft.row(at_s, X, None, "ACCEPTED")
     draft.submit(at_s, X, "fail")
     draft.succeed(at_s + 1, X, "worker-x")

@@ -6,7 +6,7 @@ from tests.history_drafts import Draft
 
 
 def effect_missing(draft: Draft, at_s: float) -> Expected:
-    """Called done, and never did anything."""
+    """Listed as done, but without any effect."""
     draft.submit(at_s, X)
     draft.succeed(at_s + 1, X, "worker-x", effect=False)
     done(draft)
@@ -14,7 +14,7 @@ def effect_missing(draft: Draft, at_s: float) -> Expected:
 
 
 def effect_twice(draft: Draft, at_s: float) -> Expected:
-    """A lost ack explains the repeat, and nothing the second effect."""
+    """A lost ack explains the repeat, but nothing explains the second effect."""
     draft.submit(at_s, X)
     draft.succeed(at_s + 1, X, "worker-x", 1, ack="info")
     draft.succeed(at_s + 3, X, "worker-y", 2)
@@ -32,7 +32,7 @@ def repeat_after_confirmed_ack(draft: Draft, at_s: float) -> Expected:
 
 
 def repeat_after_anothers_crash(draft: Draft, at_s: float) -> Expected:
-    """Another worker died; this one was well."""
+    """Another worker crashed, not the one of this task."""
     at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.start(at_s + 1, X, "worker-x", 1)
@@ -43,7 +43,7 @@ def repeat_after_anothers_crash(draft: Draft, at_s: float) -> Expected:
 
 
 def repeat_under_a_valid_lease(draft: Draft, at_s: float) -> Expected:
-    """Taken over before its lease ran out (by somebody who did not take the lease)."""
+    """Taken over before its lease expired, by a worker that did not acquire the lease."""
     at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.write(f"0.9 worker-x lease.acquired resource={X} fence=1 ttl_s=30", from_s=at_s)
@@ -53,8 +53,20 @@ def repeat_under_a_valid_lease(draft: Draft, at_s: float) -> Expected:
     return {Guarantee.DUPLICATES_EXPLAINED: (X,)}
 
 
+def lease_never_renewed(draft: Draft, at_s: float) -> Expected:
+    """Works long, and nobody renews its lease."""
+    at_s += UNTROUBLED_S
+    draft.submit(at_s, X)
+    draft.add(at_s + 0.9, "worker-x", "lease.acquired", resource=X, fence=1, ttl_s=1)
+    draft.start(at_s + 1, X, "worker-x")
+    draft.add(at_s + 20, "worker-x", "effect", task=X, attempt=1, fence=1)
+    draft.add(at_s + 20.1, "worker-x", "attempt.ok", task=X, attempt=1)
+    done(draft)
+    return {Guarantee.LEASE_KEPT: (X,)}
+
+
 def two_holders(draft: Draft, at_s: float) -> Expected:
-    """A lease acquired while another's had not run out."""
+    """A lease acquired before that of another holder expired."""
     draft.write(
         f"""
         0  leader-x  lease.acquired  resource={X}  fence=1  ttl_s=5
@@ -67,7 +79,7 @@ def two_holders(draft: Draft, at_s: float) -> Expected:
 
 
 def renewed_after_it_was_lost(draft: Draft, at_s: float) -> Expected:
-    """A zombie renews what another holds by now."""
+    """A zombie renews a lease that another holder has acquired."""
     draft.write(
         f"""
         0  leader-x  lease.acquired  resource={X}  fence=1  ttl_s=5
@@ -80,7 +92,7 @@ def renewed_after_it_was_lost(draft: Draft, at_s: float) -> Expected:
 
 
 def stale_write(draft: Draft, at_s: float) -> Expected:
-    """A paused holder writes late, and is let."""
+    """A paused holder writes late, and the write is accepted."""
     draft.write(
         f"""
         0  leader-x  write  resource={X}  fence=1

@@ -6,7 +6,7 @@ from tests.history_drafts import Draft
 
 
 def progress_goes_back(draft: Draft, at_s: float) -> Expected:
-    """Half of the work undone."""
+    """The reported progress decreases."""
     draft.submit(at_s, X)
     draft.succeed(at_s + 1, X, "worker-x")
     for number, percent in enumerate((20, 60, 30)):
@@ -30,7 +30,7 @@ def status_contradicted(draft: Draft, at_s: float) -> Expected:
 
 
 def status_ahead_of_its_row(draft: Draft, at_s: float) -> Expected:
-    """Read as succeeded before the row that made it so."""
+    """Read as succeeded before its row."""
     draft.submit(at_s, X, "fail")
     draft.write(
         f"""
@@ -45,20 +45,20 @@ def status_ahead_of_its_row(draft: Draft, at_s: float) -> Expected:
 
 
 def secret_in_a_log(draft: Draft, at_s: float) -> Expected:
-    """What was planted in a payload came up in a log."""
+    """A canary of a payload appears in a log."""
     draft.write(f"0 lab secret.found {X} target=worker.log", from_s=at_s)
     return {Guarantee.NOTHING_LEAKED: (X,)}
 
 
 def ended_and_not_listed(draft: Draft, at_s: float) -> Expected:
-    """Carried out, and the system's own list lacks it."""
+    """Ran and ended, but is not in the system's own list."""
     draft.submit(at_s, X)
     draft.succeed(at_s + 1, X, "worker-x")
     return {Guarantee.OUTCOME_REPORTED: (X,)}
 
 
 def ended_and_read_as_running(draft: Draft, at_s: float) -> Expected:
-    """Listed as done, and clients read otherwise for ever."""
+    """Listed as done, but clients read another state permanently."""
     at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.succeed(at_s + 1, X, "worker-x")
@@ -68,7 +68,7 @@ def ended_and_read_as_running(draft: Draft, at_s: float) -> Expected:
 
 
 def result_of_another(draft: Draft, at_s: float) -> Expected:
-    """A client read what no attempt returned."""
+    """A client read a result that no attempt returned."""
     draft.submit(at_s, X)
     draft.row(at_s + 0.9, X, "ACCEPTED", "RUNNING")
     draft.succeed(at_s + 1, X, "worker-x")

@@ -6,7 +6,8 @@ from tests.history_drafts import Draft
 
 
 def retry_too_soon(draft: Draft, at_s: float) -> Expected:
-    """A hot loop."""
+    """Retried without a delay, and no fault to blame."""
+    at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1)
     draft.succeed(at_s + 1.5, X, "worker-x", 2)
@@ -15,7 +16,7 @@ def retry_too_soon(draft: Draft, at_s: float) -> Expected:
 
 
 def retry_too_late(draft: Draft, at_s: float) -> Expected:
-    """Long after the latest time of the policy, and no fault to blame."""
+    """Retried long after the latest time of the policy, without a fault."""
     at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1)
@@ -25,7 +26,8 @@ def retry_too_late(draft: Draft, at_s: float) -> Expected:
 
 
 def retry_in_vain(draft: Draft, at_s: float) -> Expected:
-    """Started again after a permanent failure."""
+    """Started again after a permanent failure, and no fault to blame."""
+    at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.fail(at_s + 1, X, "worker-x", 1, "permanent")
     draft.write(f"1.5 database dead {X} attempts=1 reason=permanent", from_s=at_s)
@@ -35,7 +37,7 @@ def retry_in_vain(draft: Draft, at_s: float) -> Expected:
 
 
 def too_many_retries(draft: Draft, at_s: float) -> Expected:
-    """A fourth attempt of three."""
+    """A fourth attempt where three are allowed."""
     draft.submit(at_s, X)
     for number, start_s in enumerate((1, 2.8, 6.1, 10), start=1):
         draft.fail(at_s + start_s, X, "worker-x", number)
@@ -55,7 +57,7 @@ def poison_without_end(draft: Draft, at_s: float) -> Expected:
 
 
 def slow_to_recover(draft: Draft, at_s: float) -> Expected:
-    """Still at work when the budget after healing was over."""
+    """Still running after the end of the budget from healing."""
     draft.fault(430, 770 + at_s, "rabbitmq")
     draft.submit(430, X)
     draft.succeed(1771 + at_s, X, "worker-x")

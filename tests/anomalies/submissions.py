@@ -6,7 +6,7 @@ from tests.history_drafts import Draft
 
 
 def one_key_two_ids(draft: Draft, at_s: float) -> Expected:
-    """The same key answered with two ids (and carried out once)."""
+    """The same key answered with two ids (run once)."""
     for task in (X, "resubmitted"):
         draft.submit(at_s, task, key="key-x", user="user")
     draft.succeed(at_s + 1, X, "worker-x")
@@ -16,7 +16,7 @@ def one_key_two_ids(draft: Draft, at_s: float) -> Expected:
 
 
 def one_key_two_effects(draft: Draft, at_s: float) -> Expected:
-    """One id, and yet carried out as two tasks."""
+    """One id, but run as two tasks."""
     for task in (X, "resubmitted"):
         draft.submit(at_s, task, "info", key="key-x", user="user")
         draft.succeed(at_s + 1, task, "worker-x")
@@ -25,7 +25,7 @@ def one_key_two_effects(draft: Draft, at_s: float) -> Expected:
 
 
 def starts_after_cancellation(draft: Draft, at_s: float) -> Expected:
-    """Withdrawn with a promise, and started."""
+    """Started after its cancellation was acknowledged."""
     draft.submit(at_s, X)
     draft.write(f"0.5 client cancel.ok {X}", from_s=at_s)
     draft.succeed(at_s + 1, X, "worker-x")
@@ -34,15 +34,25 @@ def starts_after_cancellation(draft: Draft, at_s: float) -> Expected:
 
 
 def starts_after_its_deadline(draft: Draft, at_s: float) -> Expected:
-    """Too late to be of use."""
+    """Started after its deadline."""
     draft.submit(at_s, X, deadline_s=at_s + 0.5)
     draft.succeed(at_s + 1, X, "worker-x")
     done(draft)
-    return {Guarantee.DEADLINE_HONOURED: (X,)}
+    return {Guarantee.DEADLINE_HONOURED: (X,), Guarantee.NOT_DONE_AFTER_DEADLINE: (X,)}
+
+
+def done_after_its_deadline(draft: Draft, at_s: float) -> Expected:
+    """Started in time, done too late, and kept as a success all the same."""
+    draft.submit(at_s, X, deadline_s=at_s + 2)
+    draft.start(at_s + 1, X, "worker-x")
+    draft.add(at_s + 5, "worker-x", "effect", task=X, attempt=1)
+    draft.add(at_s + 5.1, "worker-x", "attempt.ok", task=X, attempt=1)
+    done(draft)
+    return {Guarantee.NOT_DONE_AFTER_DEADLINE: (X,)}
 
 
 def starts_in_a_pause(draft: Draft, at_s: float) -> Expected:
-    """Started past the grace of a pause."""
+    """Started during a pause, after its grace period."""
     at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.write("1 admin pause.ok", from_s=at_s)
@@ -53,7 +63,7 @@ def starts_in_a_pause(draft: Draft, at_s: float) -> Expected:
 
 
 def folded_and_forgotten(draft: Draft, at_s: float) -> Expected:
-    """Answered with the id of a task that had started already, and nothing starts after it."""
+    """Coalesced into a task that had already started, and no start follows."""
     fields = {"key": "key-x", "user": "user"}
     draft.submit(at_s, "running", **fields)
     draft.succeed(at_s + 1, "running", "worker-x")

@@ -7,7 +7,7 @@ from tests.history_drafts import Draft, spawn
 
 
 def starts_before_its_time(draft: Draft, at_s: float) -> Expected:
-    """Scheduled, and early."""
+    """Scheduled, and started early."""
     draft.submit(at_s, X, due_s=at_s + 10)
     draft.succeed(at_s + 9, X, "worker-x")
     done(draft)
@@ -15,7 +15,7 @@ def starts_before_its_time(draft: Draft, at_s: float) -> Expected:
 
 
 def starts_long_after_its_time(draft: Draft, at_s: float) -> Expected:
-    """Scheduled, and late for no reason."""
+    """Scheduled, and started late without a cause."""
     at_s += UNTROUBLED_S
     draft.submit(at_s, X, due_s=at_s + 2)
     draft.succeed(at_s + 5, X, "worker-x")
@@ -24,13 +24,13 @@ def starts_long_after_its_time(draft: Draft, at_s: float) -> Expected:
 
 
 def never_starts_at_its_time(draft: Draft, at_s: float) -> Expected:
-    """Scheduled, and forgotten."""
+    """Scheduled, and never started."""
     draft.submit(at_s + UNTROUBLED_S, X, due_s=at_s + UNTROUBLED_S + 5)
     return {Guarantee.DUE_IN_TIME: (X,), Guarantee.NO_LOST_TASK: (X,)}
 
 
 def starved(draft: Draft, at_s: float) -> Expected:
-    """Overtaken by more tasks that came after it than the policy allows."""
+    """Overtaken by more later tasks than the policy allows."""
     at_s += UNTROUBLED_S
     draft.submit(at_s, X, priority=0)
     for number in range(31):
@@ -55,7 +55,7 @@ def order_turned_round(draft: Draft, at_s: float) -> Expected:
 
 
 def waits_too_long(draft: Draft, at_s: float) -> Expected:
-    """Started long after the wait that is promised to its priority."""
+    """Started long after the maximum wait of its priority."""
     at_s += UNTROUBLED_S
     draft.submit(at_s, X, priority=1)
     draft.succeed(at_s + 301, X, "worker-x")
@@ -64,7 +64,7 @@ def waits_too_long(draft: Draft, at_s: float) -> Expected:
 
 
 def waits_for_ever(draft: Draft, at_s: float) -> Expected:
-    """Never started, and its wait is over."""
+    """Never started within its maximum wait."""
     at_s += LATE_S
     draft.submit(at_s, X, priority=1)
     draft.row(at_s + 1, X, "ACCEPTED", "RUNNING")
@@ -80,17 +80,17 @@ def _schedule(draft: Draft, *dues_s: float) -> Expected:
 
 
 def occurrence_missing(draft: Draft, at_s: float) -> Expected:
-    """One of four never came, and nothing was wrong."""
+    """One of four occurrences never came, without a fault."""
     return _schedule(draft, 1000, 1010, 1030)
 
 
 def occurrence_twice(draft: Draft, at_s: float) -> Expected:
-    """Two schedulers, and each made it."""
+    """Two schedulers both made the occurrence."""
     return _schedule(draft, 1000, 1010, 1010, 1020, 1030)
 
 
 def occurrence_at_no_time(draft: Draft, at_s: float) -> Expected:
-    """One that the schedule does not know."""
+    """An occurrence that the schedule does not have."""
     return _schedule(draft, 1000, 1010, 1015, 1020, 1030)
 
 

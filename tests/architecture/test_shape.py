@@ -168,7 +168,7 @@ def nodes_of(file: Path) -> tuple[ast.AST, ...]:
     ("heading", "breaks"),
     [
         ("It catches everything", catches_everything),
-        ("It sleeps, or looks again and again", sleeps),
+        ("It sleeps or polls", sleeps),
         ("It reads the environment outside `settings.py`", reads_the_environment),
         ("Data that changes", is_data_that_changes),
     ],

@@ -22,7 +22,7 @@ from reference_impl.adapters.rabbitmq import RabbitBroker
 from reference_impl.adapters.redis import redis_cache
 from reference_impl.ports import Broker, Cache, Topology
 from reference_impl.rows.database_clock import now_us
-from scenarios.systems.reference.simulated import ReferenceWords
+from scenarios.systems.reference.simulated import ReferenceErrorFactory
 
 IO_TIMEOUT_S = 4.0
 LOCK_WAIT_S = 1
@@ -208,7 +208,7 @@ class SimulatedClients:
         self._world = World(
             "conformance",
             Tables(metadata, DIALECT),
-            ReferenceWords(),
+            ReferenceErrorFactory(),
             Bounds(io_timeout_s=IO_TIMEOUT_S, pool_size=4, lock_wait_s=LOCK_WAIT_S),
             Delays(),
             call_faults={},

@@ -22,7 +22,7 @@ BROKEN_BY_NAIVE = {
     "redis_failover": "dead_letter_if_exhausted",
     "relay_killed_after_publish": "no_stuck_task",
 }
-"""Where the naive design is caught, and by which promise. In the other scenarios it happens to stand, or has nothing to strike."""
+"""Where the naive design is caught, and by which promise. In the other scenarios it happens to stand, or has no target."""
 STANDING_NAIVE = {"ack_lost", "lease_expires"}
 
 APPLICABLE = [name for name in scenario_names() if CAPABILITIES.issuperset(find_scenario(name).needs)]

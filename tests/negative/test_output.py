@@ -87,7 +87,7 @@ def test_output_on_a_full_disk_is_unknown_and_one_sentence(argv: tuple[str, ...]
 
     assert done.returncode == EXIT_UNKNOWN
     assert done.stderr.decode() == (
-        "tasklab: unknown: the disk takes no more: the output cannot be written: no space left on device\n"
+        "tasklab: unknown: the disk is full or cannot be written: the output: no space left on device\n"
     )
 
 
@@ -101,7 +101,7 @@ def test_a_run_on_a_full_disk_is_unknown_and_leaves_nothing_half_written(file_by
     done = tasklab(*argv, cwd=tmp_path, before=limit)
 
     assert done.returncode == EXIT_UNKNOWN
-    assert done.stderr.decode().splitlines()[-1].startswith("tasklab: unknown: the disk takes no more: ")
+    assert done.stderr.decode().splitlines()[-1].startswith("tasklab: unknown: the disk is full or cannot be written: ")
     assert b"Traceback" not in done.stderr
     assert not list(tmp_path.rglob(".*"))
     for written in tmp_path.rglob("*.json"):

@@ -141,7 +141,7 @@ def test_no_name_in_a_token_becomes_a_path(scenario: str, tmp_path: Path) -> Non
     done = tasklab(tmp_path, "replay", a_token(scenario=scenario), "--out", str(out))
 
     assert done.returncode == 2
-    assert "is no name of a run directory" in done.stderr
+    assert "is not a valid name of a run directory" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not list(out.glob("**/*"))
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 import pytest
 from pamqp import commands, frame
 
-from chaos.environment import RabbitmqAddress, Services
+from chaos.environment import Services
 from chaos.environments.local import LocalEnvironment
 from chaos.faults import KillService
+from chaos.services.addresses import RabbitmqAddress
 from reference_impl.adapters.rabbitmq import RabbitBroker, RabbitConsumer
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable
 from reference_impl.ports import Delivery, Message, PublishOutcome, Topology
@@ -324,7 +325,7 @@ def test_closing_wakes_whoever_waits_and_nobody_connects_again(broker: RabbitBro
         consumer.receive(timeout_s=FOR_EVER_S)
 
     closer.join()
-    with pytest.raises(BrokerUnavailable, match="closed on our side"):
+    with pytest.raises(BrokerUnavailable, match="closed by this process"):
         broker.open_publisher()
 
 

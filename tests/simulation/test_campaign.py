@@ -86,7 +86,7 @@ def test_only_faults_that_bit_are_counted_and_one_that_waits_for_another_misses_
     world = simulate(plan, ReferenceSimulation())
 
     reasons = [strike.problem.rpartition(": ")[2] for strike in world.strikes]
-    assert reasons == ["", "no process here has the name or role 'nobody'", "the strike before it did not bite"]
+    assert reasons == ["", "no process here has the name or role 'nobody'", "the previous strike did not bite"]
     assert "crash" not in {event.event for event in world.events}
     assert row_of(world, Work("quiet", 1), "reference").faults == 1
 

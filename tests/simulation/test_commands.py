@@ -69,7 +69,7 @@ def test_a_system_without_a_simulation_is_unknown() -> None:
     done = tasklab("simulate", "swarm", "--system", "naive", "--seeds", "1..2")
 
     assert done.returncode == 3
-    assert "brings no simulation" in done.stderr
+    assert "provides no simulation" in done.stderr
 
 
 def test_mutants_are_reported_as_one_document() -> None:

@@ -107,7 +107,7 @@ def test_a_witness_that_is_not_there_is_wrong_usage_even_where_a_promise_is_brok
         result = check(run, "--witness", "b", *form)
 
         assert (result.exit_code, result.stdout) == (2, "")
-        assert result.stderr == f"tasklab: the history says nothing of 'b'; there is 'a', {X!r}\n"
+        assert result.stderr == f"tasklab: the history has no event of 'b'; there is 'a', {X!r}\n"
 
 
 def test_a_directory_of_several_runs_has_a_row_each_and_the_worst_exit_code(tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ def taken_port() -> Iterator[int]:
     [
         (["--fault", "broker_kiled"], "there is no scenario 'broker_kiled'; did you mean broker_killed"),
         (["--system", "referense"], "there is no system 'referense'; did you mean reference"),
-        (["--autostart"], "--autostart and --web-port go with --web"),
-        (["--web-port", "8089"], "--autostart and --web-port go with --web"),
+        (["--autostart"], "--autostart and --web-port need --web"),
+        (["--web-port", "8089"], "--autostart and --web-port need --web"),
         (["--rate", "5000", "--duration", "3600"], "--rate times --duration is the number of tasks: 1 to 200000"),
         (["--rate", "0.1", "--duration", "1"], "--rate times --duration is the number of tasks: 1 to 200000"),
     ],
@@ -73,8 +73,8 @@ def test_a_port_that_is_taken_is_exit_code_3_and_named(taken_port: int) -> None:
     ("backlog", "without_effect", "said"),
     [
         (200, 0, []),
-        (2325, 0, ["it did not keep up: 2325 of 4000 open when the load ended; caught up 12.0 s later"]),
-        (2325, 7, ["it did not keep up: 2325 of 4000 open when the load ended; 7 of them never had an effect"]),
+        (2325, 0, ["the system did not keep up: 2325 of 4000 open when the load ended; caught up 12.0 s later"]),
+        (2325, 7, ["the system did not keep up: 2325 of 4000 open when the load ended; 7 of them never had an effect"]),
     ],
 )
 def test_a_system_that_did_not_keep_up_is_told_so_in_a_sentence(

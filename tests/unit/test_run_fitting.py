@@ -1,4 +1,4 @@
-"""A scenario whose fault has nothing to strike is not applicable, never green; else the lab knows between whom it has to stand."""
+"""A scenario whose fault has no target is not applicable, never green; else the lab knows between whom it has to stand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -73,10 +73,10 @@ def test_only_processes_whose_traffic_is_struck_get_links_and_each_gets_them_onc
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        (KillProcess("rescuer"), "process_killed has nothing to strike: acme has no process in the role 'rescuer'"),
-        (SwallowAck("consumer", 1), "ack_swallowed has nothing to strike: acme has no process in the role 'consumer'"),
-        (KillService("redis"), "service_killed has nothing to strike: acme does not use redis"),
-        (FailOverRedis(), "redis_failed_over has nothing to strike: acme does not use redis"),
+        (KillProcess("rescuer"), "process_killed has no target: acme has no process in the role 'rescuer'"),
+        (SwallowAck("consumer", 1), "ack_swallowed has no target: acme has no process in the role 'consumer'"),
+        (KillService("redis"), "service_killed has no target: acme does not use redis"),
+        (FailOverRedis(), "redis_failed_over has no target: acme does not use redis"),
     ],
 )
 def test_a_fault_that_has_nothing_to_strike_in_the_system_is_not_applicable(fault: Fault, why: str) -> None:

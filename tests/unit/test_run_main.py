@@ -20,4 +20,4 @@ def test_a_fault_of_the_lab_itself_is_unknown_and_never_a_broken_promise(
     assert ended.value.code == 3
     said = capsys.readouterr().err
     assert "ZeroDivisionError: of the lab's own" in said
-    assert said.splitlines()[-1].startswith("tasklab: unknown: the lab itself is at fault")
+    assert said.splitlines()[-1].startswith("tasklab: unknown: internal error of the lab")

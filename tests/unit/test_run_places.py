@@ -25,7 +25,7 @@ def test_without_a_name_nobody_else_has_the_place(tmp_path: Path, monkeypatch: p
 def test_a_file_is_no_place_for_runs(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(NotWritable, match=r"results cannot be kept in .*file: .*; name another place with --out"):
+    with pytest.raises(NotWritable, match=r"results cannot be written to .*file: .*; name another place with --out"):
         place_for_runs(tmp_path / "file")
     with pytest.raises(NotWritable):
         place_for_runs(tmp_path / "file" / "below")
@@ -55,9 +55,9 @@ def test_rows_are_appended_to_a_file_and_not_to_a_directory(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["../..", "/etc/passwd", "a/b", "a\0b"])
 def test_no_name_of_a_scenario_or_system_leads_out_of_the_place(name: str, tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match="is no name of a run directory"):
+    with pytest.raises(WrongUsage, match="is not a valid name of a run directory"):
         directory_of_run(tmp_path, name, "reference", 7)
-    with pytest.raises(WrongUsage, match="is no name of a run directory"):
+    with pytest.raises(WrongUsage, match="is not a valid name of a run directory"):
         directory_of_run(tmp_path, "swarm", name, 7)
 
     assert directory_of_run(tmp_path, "swarm", "reference", 7) == tmp_path / "swarm-reference-7"

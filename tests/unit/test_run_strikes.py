@@ -143,7 +143,7 @@ def test_a_strike_after_one_that_did_not_bite_does_not_begin() -> None:
     ) as nemesis:
         nemesis.await_over()
 
-    assert nemesis.states[1].problem.endswith("the strike before it did not bite")
+    assert nemesis.states[1].problem.endswith("the previous strike did not bite")
     assert [injection.target for injection in stage.injections] == ["redis"]
 
 
@@ -159,7 +159,7 @@ def test_a_strike_waits_for_acknowledgements_since_the_one_before_bit() -> None:
     strikes = [Strike(KillService("redis"), AtStart()), Strike(KillService("mysql"), PreviousBit(0.0, acknowledged=2))]
 
     with storm(stage, strikes) as nemesis:
-        nemesis.news.wait_until(lambda: nemesis.states[0].bit_ns is not None)
+        nemesis.changed.wait_until(lambda: nemesis.states[0].bit_ns is not None)
         for task in ("a", "b"):
             stage.submissions.note(task, Outcome("ok"))
         nemesis.await_over()
@@ -208,7 +208,7 @@ def test_what_is_struck_when_the_run_is_interrupted_is_lifted_at_once_without_a_
     stage = ThreadStage()
 
     with storm(stage, [Strike(KillService("mysql"), AtStart(), FOR_EVER_S)]) as nemesis:
-        nemesis.news.wait_until(nemesis.is_striking)
+        nemesis.changed.wait_until(nemesis.is_striking)
         nemesis.abort()
         nemesis.await_over()
 
@@ -223,7 +223,7 @@ def test_a_killed_process_is_the_strikes_to_start_again_until_it_has_healed() ->
     ]
 
     with storm(stage, strikes) as nemesis:
-        nemesis.news.wait_until(nemesis.is_striking)
+        nemesis.changed.wait_until(nemesis.is_striking)
         held_down = [nemesis.holds_down("worker-1"), nemesis.holds_down("worker-2")]
         stage.outside.answer(Request(op="effect", actor="worker-2", task="task-7"))
         nemesis.await_over()

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,10 @@ import pymysql
 from chaos import binaries
 from chaos.deadline import Deadline
 from chaos.errors import ServiceUnavailable
-from chaos.hosting.warden_client import ChildProcess, WardenClient
+from chaos.hosting.warden_client import WardenClient
 from chaos.ports import LOOPBACK, PortAllocator
 from chaos.services.addresses import MysqlAddress, Services
-from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
+from chaos.services.server import ROUND_TRIP_TIMEOUT_S, SingleProcessServer
 
 USER = "tasklab"
 STATEMENT_TIMEOUT_S = 30.0
@@ -88,7 +87,7 @@ def connect(address: MysqlAddress, timeout_s: float) -> "pymysql.connections.Con
     )
 
 
-class MysqlServer(Server):
+class MysqlServer(SingleProcessServer):
     """A MariaDB or MySQL server that the lab runs, with the distribution's default durability."""
 
     name = "mysql"
@@ -97,7 +96,6 @@ class MysqlServer(Server):
     def __init__(self, warden: WardenClient, directory: Path, allocator: PortAllocator) -> None:
         super().__init__(warden, directory, allocator)
         self._password = secrets.token_hex(12)
-        self._child: ChildProcess | None = None
         # mysqld refuses to run as root without this. It must not change its user: it would not die with the warden.
         self._as_user = ["--user=root"] if os.geteuid() == 0 else []
 
@@ -108,21 +106,6 @@ class MysqlServer(Server):
     def provide(self, services: Services) -> Services:
         """The services of a run with its address, and an empty database."""
         return provide_database(self.address(services.namespace), services)
-
-    @property
-    def children(self) -> Sequence[ChildProcess]:
-        """The server."""
-        return [self._child] if self._child else []
-
-    @property
-    def data_children(self) -> Sequence[ChildProcess]:
-        """The server."""
-        return self.children
-
-    @property
-    def data_ports(self) -> Sequence[int]:
-        """Its only port."""
-        return self.ports
 
     def missing(self) -> str:
         """The problem, or "" when it answers a SELECT."""

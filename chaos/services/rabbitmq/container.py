@@ -15,7 +15,8 @@ from chaos.services.rabbitmq.quorum_queues import QuorumQueues
 MEMBERS = """cd "${RABBITMQ_MNESIA_BASE:-/var/lib/rabbitmq/mnesia}" || exit; for config in */quorum/*/*/config; do"""
 UNSAVED = f"""{MEMBERS}
   registry="${{config%/*/config}}/names.dets"
-  [ -e "$config" ] && [ ! "$registry" -nt "$config" ] && echo "$config"
+  [ -e "$config" ] || continue
+  [ -e "$registry" ] && [ "$(stat -c %Y "$registry")" -gt "$(stat -c %Y "$config")" ] || echo "$config"
 done"""
 """Prints the members of quorum queues that are not in the registry on the disk, see `QuorumQueues`."""
 

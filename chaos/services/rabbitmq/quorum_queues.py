@@ -2,12 +2,20 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from chaos.deadline import Deadline, wait
 
-SAVE_TIMEOUT_S = 2.0
+SAVE_TIMEOUT_S = 3.0
+MARKED_S = 0.4
+"""The declaration marks the registry on disk as open, within moments; only a change later than that is the registry itself."""
 QUEUE_NAME = re.compile(r"queue_resource\s*=>\s*\{resource,<<\"[^\"]*\">>,queue,<<\"([^\"]*)\">>\}")
+
+
+def unsaved(registries_s: Sequence[float], configs_s: Sequence[float]) -> str:
+    """What the registry on disk does not yet hold, as text, or "", by the times at which it and the configurations were written."""
+    saved_s = max(registries_s, default=0.0)
+    return "a queue" if any(written_s + MARKED_S > saved_s for written_s in configs_s) else ""
 
 
 class QuorumQueues:
@@ -32,7 +40,7 @@ class QuorumQueues:
         self._twice_before = self._started_twice()
 
     def confirmed_data_lost_by_kill(self) -> str:
-        """The queues that the node has forgotten all the same, as a sentence; "" if it knows them all."""
+        """The queues that the node has forgotten all the same, as a sentence; "" if none."""
         forgotten = sorted(self._started_twice() - self._twice_before)
         if not forgotten:
             return ""

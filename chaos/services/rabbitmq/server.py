@@ -4,7 +4,7 @@ import os
 import re
 import secrets
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +20,8 @@ from chaos.ports import LOOPBACK, PortAllocator
 from chaos.services.addresses import RabbitmqAddress, Services
 from chaos.services.rabbitmq import virtual_host
 from chaos.services.rabbitmq.amqp_client import AmqpClient
-from chaos.services.rabbitmq.quorum_queues import QuorumQueues
-from chaos.services.server import ROUND_TRIP_TIMEOUT_S, Server
+from chaos.services.rabbitmq.quorum_queues import QuorumQueues, unsaved
+from chaos.services.server import ROUND_TRIP_TIMEOUT_S, SingleProcessServer
 
 USER = "tasklab"
 NODE = "tasklab@localhost"
@@ -64,8 +64,8 @@ def read_version(address: RabbitmqAddress, timeout_s: float = ROUND_TRIP_TIMEOUT
         return client.server_version
 
 
-class RabbitmqServer(Server):
-    """One RabbitMQ node with its own epmd, default limits and no plugin."""
+class RabbitmqServer(SingleProcessServer):
+    """One RabbitMQ node with its own epmd, default limits and no plugin. Not among `children`: epmd, which the node restarts."""
 
     name = "rabbitmq"
     ports_needed = 3  # AMQP, distribution, epmd
@@ -73,7 +73,6 @@ class RabbitmqServer(Server):
     def __init__(self, warden: WardenClient, directory: Path, allocator: PortAllocator) -> None:
         super().__init__(warden, directory, allocator)
         self._password = secrets.token_hex(12)
-        self._node: ChildProcess | None = None
         self._epmd: ChildProcess | None = None
         self._start_script = Path()
         self._quorum_queues = QuorumQueues(self._unsaved, self._configs)
@@ -91,21 +90,6 @@ class RabbitmqServer(Server):
     def queue_names(self, vhost: str) -> list[str]:
         """The queues of that virtual host."""
         return virtual_host.queue_names(self._evaluate(virtual_host.queues(_CALL, vhost)))
-
-    @property
-    def children(self) -> Sequence[ChildProcess]:
-        """The Erlang virtual machine. (Not epmd: the node starts another one if it is missing.)"""
-        return [self._node] if self._node else []
-
-    @property
-    def data_children(self) -> Sequence[ChildProcess]:
-        """The Erlang virtual machine."""
-        return self.children
-
-    @property
-    def data_ports(self) -> Sequence[int]:
-        """The AMQP port."""
-        return self.ports[:1]
 
     def missing(self) -> str:
         """The failing step of a round trip, or ""."""
@@ -140,8 +124,8 @@ class RabbitmqServer(Server):
         return done.stdout + done.stderr
 
     def _unsaved(self) -> str:
-        saved_s = max((written_s for written_s, _ in self._quorum_files("names.dets")), default=0.0)
-        return "a queue" if any(written_s >= saved_s for written_s, _ in self._quorum_files("*/config")) else ""
+        saved_s = [written_s for written_s, _ in self._quorum_files("names.dets")]
+        return unsaved(saved_s, [written_s for written_s, _ in self._quorum_files("*/config")])
 
     def _configs(self) -> Iterator[str]:
         return (content for _, content in self._quorum_files("*/config"))
@@ -173,7 +157,7 @@ class RabbitmqServer(Server):
         )
         log = self.directory / "rabbitmq.log"
         argv = [str(self._start_script)]
-        self._node = self._warden.spawn("rabbitmq", argv, log=log, env=self._environment(), cwd=self.directory)
+        self._child = self._warden.spawn("rabbitmq", argv, log=log, env=self._environment(), cwd=self.directory)
 
     def _environment(self) -> dict[str, str]:
         """The lab's environment without variables of other nodes, and with those that keep all files in one directory."""

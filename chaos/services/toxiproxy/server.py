@@ -1,46 +1,23 @@
 """Toxiproxy: a server that the lab runs; its round trip asks for its version."""
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from chaos import binaries
 from chaos.deadline import Deadline
 from chaos.errors import ServiceUnavailable
-from chaos.hosting.warden_client import ChildProcess, WardenClient
-from chaos.ports import LOOPBACK, PortAllocator, is_refused
-from chaos.services.server import Server
+from chaos.ports import LOOPBACK, is_refused
+from chaos.services.server import SingleProcessServer
 from chaos.services.toxiproxy.client import Toxiproxy
 
 
-class ToxiproxyServer(Server):
+class ToxiproxyServer(SingleProcessServer):
     """One Toxiproxy server, without proxies at first."""
 
     name = "toxiproxy"
     ports_needed = 1
 
-    def __init__(self, warden: WardenClient, directory: Path, allocator: PortAllocator) -> None:
-        super().__init__(warden, directory, allocator)
-        self._child: ChildProcess | None = None
-
     @property
     def api(self) -> Toxiproxy:
         """The client of its HTTP interface."""
         return Toxiproxy(LOOPBACK, self.ports[0])
-
-    @property
-    def children(self) -> Sequence[ChildProcess]:
-        """The server."""
-        return [self._child] if self._child else []
-
-    @property
-    def data_children(self) -> Sequence[ChildProcess]:
-        """The server."""
-        return self.children
-
-    @property
-    def data_ports(self) -> Sequence[int]:
-        """The port of its HTTP interface."""
-        return self.ports
 
     def missing(self) -> str:
         """The problem, or "" when its HTTP interface answers."""

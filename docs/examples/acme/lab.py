@@ -37,10 +37,10 @@ class Acme:
             Guarantee.DUPLICATES_EXPLAINED,
         }
     )
-    pace = Pace(quiet_s=2.0)  # a task that has not moved for so long never will: the worker polls 50 times a second
+    pace = Pace(quiet_s=2.0)  # long enough: the worker polls 50 times a second
 
     def processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
-        """One worker. `sys.executable` is the lab's Python; the Python of a virtual environment of Acme's own works, too."""
+        """One worker. `sys.executable` is the lab's Python; that of Acme's own virtual environment works, too."""
         argv = [sys.executable, "-m", "acme.worker", str(_file(services))]
         return [ProcessSpec("worker-1", "worker", argv, handlers.environment_of("worker-1"), cwd=HOME)]
 
@@ -73,7 +73,7 @@ class AcmeClient:
         try:
             return Outcome("ok", id=str(self._queue.put(operation.payload)))
         except sqlite3.Error as error:
-            return Outcome("info", detail=str(error))  # it may have been written nevertheless
+            return Outcome("info", detail=str(error))  # it may have been written
 
     def close(self) -> None:
         """Close the file."""

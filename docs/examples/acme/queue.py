@@ -16,7 +16,7 @@ TAKE = "DELETE FROM waiting WHERE id = (SELECT min(id) FROM waiting) RETURNING i
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task in the hands of a worker: `tries` counts from 1."""
+    """A task that a worker has taken; `tries` counts from 1."""
 
     id: int
     payload: Mapping[str, Any]

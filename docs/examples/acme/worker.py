@@ -4,7 +4,7 @@ import sys
 import time
 from pathlib import Path
 
-# The lab puts it on this process's path, and on no other's: a type checker does not find it.
+# The lab puts it only on the path of this process: a type checker does not find it.
 import tasklab_probe  # type: ignore[import-not-found]
 
 from acme.queue import Queue, Task

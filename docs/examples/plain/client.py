@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A client process that speaks the protocol directly, without tasklab: the example of docs/protocol.md, in any language as short.
+"""A client process that speaks the protocol directly, without tasklab: the example of docs/protocol.md; it is as short in other languages.
 
 Its system is a directory: a task is a file NAME.todo, which its worker renames when the task has ended.
 """
@@ -50,13 +50,13 @@ def answer(request):
         directory = Path(request["services"]["directory"])
         done, dead, pending = (names(directory, state) for state in ("done", "dead", "todo"))
         return {"done": done, "dead": dead, "cancelled": [], "expired": [], "pending": pending}
-    return {}  # client.close: there is nothing to let go of
+    return {}  # client.close: nothing to close
 
 
 def invoke(directory, operation):
     """One operation of a client."""
     if operation["type"] != "submit":
-        return {"kind": "fail", "detail": "this system takes submissions, and nothing else"}
+        return {"kind": "fail", "detail": "this system supports only submissions"}
     file = directory / f"{operation['task']}.new"
     file.write_text(json.dumps(operation["payload"]))
     file.rename(file.with_suffix(".todo"))
@@ -64,7 +64,7 @@ def invoke(directory, operation):
 
 
 def names(directory, state):
-    """The tasks whose files say so."""
+    """The tasks in this state, by the names of their files."""
     return [file.stem for file in directory.glob(f"*.{state}")]
 
 

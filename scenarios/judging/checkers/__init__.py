@@ -16,11 +16,13 @@ from scenarios.judging.checkers import (
     execution_rate_respected,
     fenced_writes,
     idempotent_submission,
+    lease_kept,
     legal_transitions,
     no_lost_task,
     no_phantom_task,
     no_stuck_task,
     not_before_due,
+    not_done_after_deadline,
     nothing_leaked,
     order_kept,
     outbox_atomic,
@@ -79,6 +81,8 @@ CHECKERS: Mapping[Guarantee, Checker] = {
     Guarantee.COALESCED_SUBMISSION_RUNS: coalesced_submission_runs.check,
     Guarantee.SCHEDULE_KEPT: schedule_kept.check,
     Guarantee.DENIED_ONLY_WHEN_FULL: denied_only_when_full.check,
+    Guarantee.LEASE_KEPT: lease_kept.check,
+    Guarantee.NOT_DONE_AFTER_DEADLINE: not_done_after_deadline.check,
     Guarantee.EXECUTION_RATE_RESPECTED: execution_rate_respected.check,
 }
 """The checker of every promise."""

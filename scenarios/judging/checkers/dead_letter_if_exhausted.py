@@ -2,10 +2,10 @@
 
 Early: dead, by a dead letter or by the final list only, with attempts left and no permanent failure; or without any attempt, for
 another reason than `permanent` or `poison`. Missing: after the last of `attempts_max` failed attempts, or after a permanent error,
-there is no `dead` and no final listing as failed. Both: dead and done. Letters: if the system records dead letters, not exactly one for
-each transition to DEAD. A redrive gives a new budget. An attempt of a task that ended otherwise decides nothing if another attempt had
-already replaced it, or if its worker may have been unable to report it: its lease had expired, or the worker crashed, was paused or
-was cut off before the next attempt.
+there is no `dead` and no final listing as failed. Both: dead and done. Letters: if the system records dead letters or states
+`dead_letters`, not exactly one for each transition to DEAD. A redrive gives a new budget. An attempt of a task that ended otherwise
+decides nothing if another attempt had already replaced it, or if its worker may have been unable to report it: its lease had expired,
+or the worker crashed, was paused or was cut off before the next attempt.
 """
 
 from scenarios.judging.causes import decides_nothing, is_done
@@ -20,7 +20,7 @@ _NEEDS_NO_ATTEMPT = frozenset({"permanent", "poison"})
 def check(history: History, policy: Policy) -> Findings:
     """Tasks that became dead too early, not at all, twice, or although they had succeeded."""
     lists = history.lists
-    has_letters = any(timeline.deads for timeline in history.tasks.values())
+    has_letters = bool(policy.dead_letters) or any(timeline.deads for timeline in history.tasks.values())
     violations: list[Violation] = []
     exercised = 0
     undecided = ""

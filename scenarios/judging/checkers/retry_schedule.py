@@ -3,14 +3,14 @@
 From `attempt.fail` n (transient) to the next `attempt.start`: within `delays_s[n-1]`, widened by `tolerance_s`; a retry that is due
 and never comes is late, too. No start after a permanent failure. At most `attempts_max` starts that no crash, lease expiry, lost
 acknowledgement, fault or redrive explains. A redrive begins a new count. A retry held up by a fault or a pause may come up to
-`budget_s` after the end of the fault or pause. A failure that its worker may have been unable to report (it crashed, was paused, was
-cut off or lost its lease before the next start) begins no delay and forbids no start (docs/adr/0003). Limits that the policy does not
+`budget_s` after the end of the fault or pause. A failure that its worker may have been unable to report (it crashed, was paused or
+lost its lease before the next start) begins no delay and forbids no start (docs/adr/0003). Limits that the policy does not
 state are not judged.
 """
 
 from collections.abc import Sequence
 
-from scenarios.judging.causes import Cause, Repeat, decides_nothing, repeats_of
+from scenarios.judging.causes import Cause, Repeat, may_be_unreported, repeats_of
 from scenarios.judging.lateness import AllowedDelays, closed_ns
 from scenarios.judging.policy import Policy
 from scenarios.judging.reconciliation import latest_retry_ns, number_in_round
@@ -72,7 +72,7 @@ def _delays(
         waited_ns = retry.started_ns - failure.ended_ns
         latest_ns = failure.ended_ns + ns_of(most_s + tolerance_s)
         if waited_ns < ns_of(least_s - tolerance_s):
-            if id(retry) not in redelivered and not decides_nothing(history, timeline, failure, policy):
+            if id(retry) not in redelivered and not may_be_unreported(history, timeline, failure, policy):
                 what = f"retried {waited_ns / NS_PER_S:.3g} s after failure {number}, before {least_s:g} s"
                 violations.append(Violation(timeline.task, Proof.EVENTS, what))
         elif retry.started_ns > latest_ns and retry.started_ns > allowed.extended_ns(
@@ -121,7 +121,7 @@ def _after_permanent_failure(
     history: History, timeline: TaskTimeline, failures: list[AttemptRecord], policy: Policy
 ) -> list[Violation]:
     for failure in failures:
-        if failure.error != "permanent" or decides_nothing(history, timeline, failure, policy):
+        if failure.error != "permanent" or may_be_unreported(history, timeline, failure, policy):
             continue
         assert failure.ended_ns is not None
         if any(other.started_ns > failure.ended_ns and other.round == failure.round for other in timeline.attempts):

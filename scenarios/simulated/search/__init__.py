@@ -1,1 +1,1 @@
-"""Many worlds: campaigns, shrinking what fails, and telling it as a story."""
+"""Many worlds: campaigns, shrinking of failing worlds, and their stories."""

@@ -1,4 +1,4 @@
-"""A campaign: which worlds, until when, checked how; and the alarms among them shrunk and told."""
+"""A campaign: which worlds are run, for how long, how they are checked; and its alarms, shrunk and told as stories."""
 
 import re
 import time
@@ -13,7 +13,7 @@ from scenarios.judging.guarantees import Guarantee
 from scenarios.simulated.run import simulate
 from scenarios.simulated.search.executors import Executor, processes
 from scenarios.simulated.search.explore import Row, Work, explorer_of
-from scenarios.simulated.search.hunt import Told, shrink_and_tell
+from scenarios.simulated.search.hunt import ShrunkCatch, shrink_and_tell
 from scenarios.simulated.search.tally import Tally
 from scenarios.simulated.worlds.crash_points import NAME as CRASH_POINTS
 from scenarios.simulated.worlds.crash_points import CrashPoints
@@ -25,7 +25,7 @@ SHRINK_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Visited:
-    """Crash points of the small workload: how many there are, how many were struck `alone`, and how many `pairs` were."""
+    """Crash points of the small workload: their number, how many were struck `alone`, and how many `pairs` were struck."""
 
     points: int
     alone: int
@@ -33,10 +33,10 @@ class Visited:
 
 
 def seeds_of(text: str, shard: str, *, until_s: float | None) -> Iterator[int]:
-    """The seeds of `A..B` that fall to this shard `K/N`; with `until_s` (of the monotonic clock) on and on until then.
+    """The seeds of `A..B` in this shard `K/N`; with `until_s` (on the monotonic clock) without an upper end until then.
 
     Raises:
-        NotARange: one of the two is none.
+        NotARange: the range or the shard is invalid.
     """
     first, last = _pair(text, r"(\d+)\.\.(\d+)", "A..B, such as 1..1000")
     mine, shards = _pair(shard, r"(\d+)/(\d+)", "K/N, such as 2/8")
@@ -64,14 +64,14 @@ def _pair(text: str, form: str, words: str) -> tuple[int, int]:
 
 
 def explore(executor: Executor, system_name: str, works: Iterator[Work], tally: Tally) -> Iterator[Row]:
-    """Every row as it comes, counted in the tally. Leave the loop, and nothing further is begun."""
+    """Every row as it comes, counted in the tally. Ending the iteration stops the campaign."""
     for row in executor(system_name, works):
         tally.add(row)
         yield row
 
 
 def check(system_name: str, rows: Sequence[Row], tally: Tally) -> None:
-    """Run the worlds of these rows, which have digests, once more, in a process with another hash seed, and compare."""
+    """Repeat the worlds of these rows, which have digests, in a process with another hash seed, and compare."""
     first = {(row.series, row.seed): row for row in rows}
     with processes(1, hash_seed=OTHER_HASH_SEED) as executor:
         for second in executor(system_name, (Work(row.series, row.seed, with_digest=True) for row in rows)):
@@ -79,7 +79,7 @@ def check(system_name: str, rows: Sequence[Row], tally: Tally) -> None:
 
 
 def visited(system_name: str, rows: Iterable[Row]) -> Visited:
-    """What these rows came to of the crash points of this system; of each world only what really struck."""
+    """The crash points of this system that these rows have really struck."""
     points = len(CrashPoints(explorer_of(system_name).simulation).points)
     crashed = {row.seed: row.faults for row in rows if row.series == CRASH_POINTS}
     return Visited(
@@ -90,10 +90,10 @@ def visited(system_name: str, rows: Iterable[Row]) -> Visited:
 
 
 def read_rows(files: Iterable[Path]) -> list[Row]:
-    """The rows that campaigns have left in these files, each world once.
+    """The rows in the files of campaigns, each world once.
 
     Raises:
-        NotRows: a file holds something else, or rows of more than one system.
+        NotRows: a file does not hold rows, or the files hold rows of more than one system.
     """
     rows: dict[tuple[str, int], Row] = {}
     for file in files:
@@ -108,9 +108,9 @@ def read_rows(files: Iterable[Path]) -> list[Row]:
     return list(rows.values())
 
 
-def tell_alarms(tally: Tally, say: Callable[[str], None]) -> list[tuple[Row, Told]]:
-    """The first alarm of each promise, shrunk and told; of a few promises only, each within bounds of time."""
-    told: list[tuple[Row, Told]] = []
+def tell_alarms(tally: Tally, say: Callable[[str], None]) -> list[tuple[Row, ShrunkCatch]]:
+    """The first alarm of each promise, shrunk and told; for at most `TOLD_MAX` promises, each with a time limit."""
+    told: list[tuple[Row, ShrunkCatch]] = []
     for row in tally.broken:
         promise = next(one for one in Guarantee if one.value == row.broken[0])
         if len(told) == TOLD_MAX or any(promise is other.promise for _, other in told):

@@ -1,4 +1,4 @@
-"""Who runs the worlds: this process, several of this machine, or Ray's of many machines. Rows come as they are ready."""
+"""Executors of worlds: this process, several processes, or a Ray cluster of many machines. Rows come as they are ready."""
 
 import logging
 import multiprocessing
@@ -16,28 +16,28 @@ from scenarios.errors import ExecutorFailed, ExecutorMissing
 from scenarios.simulated.search.explore import Row, Work, run_works
 
 BATCH = 8
-"""Worlds that are handed out together: a few hundred milliseconds of work."""
+"""Number of worlds in one batch: a few hundred milliseconds of work."""
 
 Executor = Callable[[str, Iterable[Work]], Iterator[Row]]
 """Runs works of the system of that name."""
 
 
 def in_this_process(system_name: str, works: Iterable[Work]) -> Iterator[Row]:
-    """One world after the other."""
+    """One world after another."""
     for work in works:
         yield from run_works(system_name, [work])
 
 
 @contextmanager
 def processes(jobs: int, *, hash_seed: str | None = None) -> Iterator[Executor]:
-    """So many processes of this machine, all ended when the `with` is left. `hash_seed`: their PYTHONHASHSEED.
+    """`jobs` processes of this machine, which end with the `with` block. `hash_seed`: their PYTHONHASHSEED.
 
     Raises:
         ExecutorFailed: one of them was killed.
     """
     _start_tracker()
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_belong_to_the_parent)
-    # Safe path: else a child would look for the standard library in the current directory first, until it gets this process's path.
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_follow_parent)
+    # Safe path: else a child searches the current directory for the standard library first, until it gets this process's path.
     _spawn_with(pool, jobs, {"PYTHONSAFEPATH": "1"} | ({} if hash_seed is None else {"PYTHONHASHSEED": hash_seed}))
     try:
         yield lambda system_name, works: _rows(pool.submit, system_name, works, in_flight_max=2 * jobs)
@@ -49,9 +49,9 @@ def processes(jobs: int, *, hash_seed: str | None = None) -> Iterator[Executor]:
 
 @contextmanager
 def ray_cluster() -> Iterator[Executor]:
-    """The workers of a Ray cluster, which RAY_ADDRESS names, or of one that is started here for the time being.
+    """The workers of the Ray cluster at RAY_ADDRESS, or of a temporary one that is started here.
 
-    The cluster's nodes need the same tasklab, and the system's plug-in, in the Python that Ray runs there.
+    The cluster's nodes need the same tasklab, and the system's plug-in, in the Python of Ray.
 
     Raises:
         ExecutorMissing: Ray is not installed.
@@ -80,7 +80,7 @@ def ray_cluster() -> Iterator[Executor]:
 def _rows(
     submit: Callable[..., "Future[list[Row]]"], system_name: str, works: Iterable[Work], *, in_flight_max: int
 ) -> Iterator[Row]:
-    """Never more than a few batches ahead, so that works may come without end."""
+    """The rows of all works, with a bounded number of batches in flight, so that `works` may be endless."""
     batches = iter(_batched(works))
     in_flight: set[Future[list[Row]]] = set()
     while True:
@@ -100,9 +100,9 @@ def _batched(works: Iterable[Work]) -> Iterator[list[Work]]:
 
 
 def _spawn_with(pool: ProcessPoolExecutor, jobs: int, variables: Mapping[str, str]) -> None:
-    """Start its processes with these variables: a process starts with the first work that finds no idle process."""
+    """Start the processes of the pool with these variables: each starts when work finds no idle process."""
     before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)  # Python reads them when it starts: they change nothing in this process
+    os.environ.update(variables)  # Python reads them only at its start: no effect on this process
     try:
         for begun in [pool.submit(os.getpid) for _ in range(jobs)]:
             begun.result()
@@ -112,9 +112,9 @@ def _spawn_with(pool: ProcessPoolExecutor, jobs: int, variables: Mapping[str, st
 
 
 def _start_tracker() -> None:
-    """Start the resource tracker, which removes the semaphores of a killed lab; the end of the terminal must not kill it, too."""
+    """Start the resource tracker, which removes the semaphores of a killed lab, so that a closed terminal does not kill it too."""
     if threading.current_thread() is not threading.main_thread():
-        return  # only the main thread may change what a signal does
+        return  # only the main thread may set signal handlers
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # an ignored signal stays ignored in a new program
     try:
         resource_tracker.ensure_running()
@@ -122,14 +122,14 @@ def _start_tracker() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def _belong_to_the_parent() -> None:
-    """Leave interrupts to it, and end when it does, however it ends: killed, it could not say so."""
+def _follow_parent() -> None:
+    """Ignore interrupts, which the parent handles, and end when the parent ends, even if it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_parent, name="parent", daemon=True).start()
 
 
 def _end_with_the_parent() -> None:
     parent = multiprocessing.parent_process()
-    assert parent is not None, "it was started by one"
+    assert parent is not None, "a process of the pool has a parent"
     parent.join()
     os._exit(1)

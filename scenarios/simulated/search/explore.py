@@ -1,4 +1,4 @@
-"""Many worlds, each ending in a row of JSON; rows of several machines merge by being put into one file."""
+"""Runs worlds, each with one JSON row as its result; rows of several machines are merged by concatenation."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -13,14 +13,14 @@ from scenarios.simulated.system import simulation_of
 from scenarios.simulated.worlds.series import Series, find_series
 
 CHECKED_SHARE = 100
-"""Of so many worlds one is run once more, in another process with another hash seed, and has to come out the same."""
+"""One in so many worlds is repeated in another process with another hash seed, and must give the same result."""
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What became of one world. `token` repeats it; `digest`: where it was asked for; `coverage` by "fault | phase".
+    """The result of one world. `token` repeats it; `digest`: if requested; `coverage` by "fault | phase".
 
-    `faults`: those that bit. `held`: the claimed promises that held and were put to the test; `untested`: those that nothing put
-    to the test. `delays`: the kind of its delays (scenarios.simulated.worlds.plan.DelayPlan), which is what orders its steps.
+    `faults`: number that bit. `held`: the claimed promises that held and were put to the test; `untested`: those that held
+    without a test. `delays`: the kind of its delays (scenarios.simulated.worlds.plan.DelayPlan), which order its steps.
     """
 
     series: str
@@ -43,7 +43,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """One world to be run; `with_digest`: to be compared with another run of it."""
+    """One world to run; `with_digest`: for comparison with another run of it."""
 
     series: str
     seed: int
@@ -59,11 +59,11 @@ class Explorer:
         self._series: dict[str, Series] = {}
 
     def run(self, work: Work) -> Row:
-        """The world, run and judged."""
+        """Run and judge the world."""
         return row_of(simulate(self.series(work.series)(work.seed), self.simulation), work, self._system_name)
 
     def series(self, name: str) -> Series:
-        """The series of that name, made once; raises UnknownName."""
+        """The series of that name, cached; raises UnknownName."""
         if name not in self._series:
             self._series[name] = find_series(name, self.simulation)
         return self._series[name]
@@ -71,23 +71,23 @@ class Explorer:
 
 @cache
 def explorer_of(system_name: str) -> Explorer:
-    """One for each system and process.
+    """The explorer of this system in this process, cached.
 
     Raises:
         UnknownName: there is no such system.
-        NotApplicable: it brings no simulation.
+        NotApplicable: it provides no simulation.
     """
     return Explorer(system_name)
 
 
 def run_works(system_name: str, works: Sequence[Work]) -> list[Row]:
-    """Some worlds in this process; what an executor hands to its workers."""
+    """Run some worlds in this process; executors call it in their workers."""
     explorer = explorer_of(system_name)
     return [explorer.run(work) for work in works]
 
 
 def row_of(world: Simulated, work: Work, system_name: str) -> Row:
-    """What is kept of a world."""
+    """The row of a world."""
     judgement = world.judgement
     unknown = [f"{one.guarantee}: {one.reason}" for one in judgement.verdicts if one.ruling is Ruling.UNKNOWN]
     held = [verdict for verdict in judgement.verdicts if verdict.ruling is Ruling.HELD]
@@ -113,7 +113,7 @@ def row_of(world: Simulated, work: Work, system_name: str) -> Row:
 
 
 def works_of(series: Sequence[str], seeds: Iterable[int]) -> Iterator[Work]:
-    """Every seed of every series; every hundredth seed to be checked."""
+    """Every seed of every series; every hundredth seed with a digest."""
     for seed in seeds:
         for name in series:
             yield Work(name, seed, with_digest=seed % CHECKED_SHARE == 0)

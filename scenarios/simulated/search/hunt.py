@@ -16,7 +16,7 @@ from scenarios.simulated.worlds import swarm
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the hunt for one defect; `steps`: of its shrunk story, `seconds`: until it was found or given up."""
+    """The result of the search for one defect; `steps`: of its shrunk story, `seconds`: until it was found or given up."""
 
     name: str
     found: bool
@@ -38,8 +38,8 @@ class Catch:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A catch, shrunk, with its story and the token that repeats it."""
+class ShrunkCatch:
+    """A shrunk catch, with its story and the token that repeats it."""
 
     promise: Guarantee
     world: Simulated
@@ -51,25 +51,25 @@ class Told:
 def hunt(
     simulation: Simulation, expected: Sequence[Guarantee], seeds: Iterable[int], *, is_over: Callable[[], bool]
 ) -> tuple[Catch | None, int]:
-    """The first world of the swarm, by these seeds, in which one of the promises breaks; and how many worlds were looked at."""
+    """The first world of the swarm, by these seeds, in which one of the promises breaks; and the number of worlds tried."""
     terms = simulation.terms
-    looked_at = 0
+    tried = 0
     for seed in seeds:
         if is_over():
             break
-        looked_at += 1
+        tried += 1
         world = simulate(swarm.world_of(seed, terms), simulation)
         found = [promise for promise in expected if promise in broken_promises(world)]
         if found:
-            return Catch(seed, found[0], world), looked_at
-    return None, looked_at
+            return Catch(seed, found[0], world), tried
+    return None, tried
 
 
 def shrink_and_tell(
     world: Simulated, simulation: Simulation, system_name: str, promise: Guarantee, *, is_over: Callable[[], bool]
-) -> Told:
+) -> ShrunkCatch:
     """The smallest world found in which the promise still breaks, told step by step."""
     shrunk = shrink(world.plan, simulation, promise, is_over=is_over)
     plan = shrunk.world.plan
     token = Token(plan.scenario, system_name, plan.seed, plan)
-    return Told(promise, shrunk.world, tell(shrunk.world, promise), token, shrunk.tries)
+    return ShrunkCatch(promise, shrunk.world, tell(shrunk.world, promise), token, shrunk.tries)

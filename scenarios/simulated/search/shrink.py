@@ -1,6 +1,6 @@
-"""Makes a world in which a promise breaks as small as it can be: fewer tasks, processes, faults and delays, the same promise broken.
+"""Shrinks a world in which a promise breaks: fewer tasks, processes, faults and delays, with the same promise broken.
 
-Every candidate is run as a whole world and judged anew.
+Every candidate is run as a whole world and judged.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ def broken_promises(world: Simulated) -> list[Guarantee]:
 
 @dataclass(slots=True)
 class Shrunk:
-    """The smallest world found, and how many were tried."""
+    """The smallest world found, and the number of worlds tried."""
 
     world: Simulated
     tries: int
@@ -43,9 +43,9 @@ def shrink(
     tries_max: int = TRIES_MAX,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Shrunk:
-    """The smallest world in which the promise still breaks; `is_over`: whether to stop with the best so far."""
+    """The smallest world found in which the promise still breaks; `is_over`: whether to stop with the best so far."""
     first = simulate(plan, simulation, keep_delays=True)
-    assert promise in broken_promises(first), "the world that is to be shrunk breaks the promise"
+    assert promise in broken_promises(first), "the world to shrink breaks the promise"
     shrinker = _Shrinker(simulation, promise, first, tries_max, is_over)
     shrinker.run()
     return Shrunk(shrinker.best, shrinker.tries)
@@ -81,7 +81,7 @@ class _Shrinker:
         return self.best.plan
 
     def _try(self, plan: WorldPlan) -> bool:
-        """Whether the promise breaks in that world too; it is then the best so far. No world is tried twice."""
+        """Whether the promise breaks in that world too, which is then the best so far. No world is tried twice."""
         written = msgspec.json.encode(plan)
         if written in self._tried:
             return False
@@ -99,13 +99,13 @@ class _Shrinker:
         return any(self._try(plan) for plan in plans)
 
     def _state_delays(self) -> None:
-        """Replace drawn delays by stated ones, which can be taken away one by one; at best by none."""
+        """Replace drawn delays by none or, if that fails, by stated ones, which can be removed one by one."""
         stated = {fiber: dict(legs) for fiber, legs in (self.best.deviations or {}).items()}
         if not self._try(replace(self.plan, delays=DelayPlan())):
             self._try(replace(self.plan, delays=DelayPlan(stated=stated)))
 
     def _smallest_at_once(self) -> None:
-        """Try one task and one process of each role: if the promise breaks there too, nothing has to be taken away step by step."""
+        """Try one task and one process of each role: if the promise breaks there too, no step-by-step removal is needed."""
         for task in _by_size(self.plan.tasks):
             bare = replace(self.plan, tasks=(task,), sizes=Sizes(1, 1, 1, 1, 1), skews={})
             plans = [replace(bare, delays=DelayPlan()), bare] if bare.delays.stated else [bare]
@@ -113,7 +113,7 @@ class _Shrinker:
                 return
 
     def _re_aimed(self, plan: WorldPlan, aims_max: int = FEW_AIMS_MAX) -> bool:
-        """Try the same world with its faults aimed elsewhere: in a smaller world the same moment has another number."""
+        """Try the same world with its faults at other positions: in a smaller world the same moment has another number."""
         return self._first_that_breaks(islice(self._other_aims(plan), aims_max))
 
     def _other_aims(self, plan: WorldPlan) -> Iterator[WorldPlan]:
@@ -153,6 +153,7 @@ class _Shrinker:
 
     def _plainer(self) -> bool:
         changed = self._try_if_other(skews={}) | self._try_if_other(read_every_s=0.0)
+        changed |= self._try_if_other(strays=())
         for number, task in enumerate(self.plan.tasks):
             for plainer in _plainer_tasks(task):
                 tasks = (*self.plan.tasks[:number], plainer, *self.plan.tasks[number + 1 :])
@@ -164,7 +165,7 @@ class _Shrinker:
         return plan != self.plan and self._try(plan)
 
     def _fewer_delays(self) -> None:
-        """By fiber, then by halves: what is left are the delays that matter."""
+        """Remove delays by fiber, then by halves, until only the necessary ones are left."""
         for fiber in list(self.plan.delays.stated):
             stated = {name: legs for name, legs in self.plan.delays.stated.items() if name != fiber}
             self._try(replace(self.plan, delays=DelayPlan(stated=stated)))
@@ -202,7 +203,7 @@ def _by_size(tasks: Sequence[PlannedTask]) -> list[PlannedTask]:
 
 
 def _elsewhere(fault: Fault, world: Simulated) -> Iterator[Fault]:
-    """The same fault at every other moment that the world offers."""
+    """The same fault at every other possible moment of the world."""
     if isinstance(fault, PlannedCallFault):
         role = fault.fiber.partition("-")[0]
         for fiber, calls in sorted(world.calls.items()):

@@ -1,4 +1,4 @@
-"""The story of a world in numbered steps: which process did what, one sentence for consecutive acts of the same process."""
+"""The story of a world in numbered steps: one sentence for consecutive acts of the same process."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ from scenarios.record.run_facts import Turn
 from scenarios.simulated.run import Simulated
 
 CLAUSES_MAX = 9
-"""Of a step with more clauses than this, only the first and the last are told."""
+"""Of a step with more clauses, only the first and last ones are told."""
 BLOCK_MAX = 6
-"""Longest block of steps whose repetition is recognised, and told once."""
+"""Maximum length of a block of steps whose repetitions are recognised."""
 
 _TOLD = frozenset(
     {
@@ -43,7 +43,7 @@ class _Moment:
 
 
 def tell(world: Simulated, promise: Guarantee) -> list[Turn]:
-    """The story of how the promise broke in this world, ending with the verdict."""
+    """How the promise broke in this world, ending with the verdict."""
     teller = _Teller(world, promise)
     turns: list[Turn] = []
     clauses: list[str] = []
@@ -58,7 +58,7 @@ def tell(world: Simulated, promise: Guarantee) -> list[Turn]:
 
 
 class _Teller:
-    """Knows what the story is about: the witnesses, and the processes that had to do with them."""
+    """Selects the parts of the story: acts on the witnesses, and deaths of the processes involved."""
 
     def __init__(self, world: Simulated, promise: Guarantee) -> None:
         self._world = world
@@ -74,13 +74,13 @@ class _Teller:
         ]
 
     def moments(self) -> list[_Moment]:
-        """Everything worth telling, each with its words."""
+        """All parts of the story, as text."""
         told = [self._of_event(event) for event in self._events if event.event in _TOLD]
-        # The broker first: the sort by time is stable, so the traffic that a strike waited for stands before the strike.
+        # The broker first: the sort by time is stable, so a strike comes after the traffic that it waited for.
         return [*self._at_the_broker(), *(moment for moment in told if moment is not None)]
 
     def verdict(self) -> Turn:
-        """How it ends."""
+        """The last step: the verdict."""
         end_ns = round(self._world.virtual_s * NS_PER_S)
         says = f"says: {self._verdict.guarantee} is {self._verdict.ruling}: {self._verdict.reason}"
         return Turn(end_ns, "the judge", says)
@@ -110,7 +110,7 @@ class _Teller:
         return _Moment(event.t_ns, "the client" if event.actor.startswith("client") else event.actor, words_of(event))
 
     def _is_task(self, event: Event) -> bool:
-        """Whether this lease is a task's: those are told by the rows."""
+        """Whether this is the lease of a task, which the row's transitions tell."""
         return event.resource is not None and not event.resource.startswith("lock:")
 
     def _was_killed(self, event: Event) -> bool:
@@ -148,7 +148,7 @@ def _times(clause: str, times: int) -> str:
 
 
 def told_once(turns: list[Turn]) -> list[Turn]:
-    """Without repetitions: a block of steps that comes again and again is told once, with the number of times."""
+    """The story without repetitions: a repeated block of steps is told once, with the number of repetitions."""
     told: list[Turn] = []
     position = 0
     while position < len(turns):
@@ -163,7 +163,7 @@ def told_once(turns: list[Turn]) -> list[Turn]:
 
 
 def _repetition(turns: Sequence[Turn], position: int) -> tuple[int, int]:
-    """The block that begins here and comes most often in a row: its length, and how often; (1, 1) where none comes thrice."""
+    """The most repeated block that begins here: its length, and its number; (1, 1) if none comes three times."""
     best = (1, 1)
     for length in range(1, BLOCK_MAX + 1):
         block = [_bare(turn) for turn in turns[position : position + length]]
@@ -176,5 +176,5 @@ def _repetition(turns: Sequence[Turn], position: int) -> tuple[int, int]:
 
 
 def _bare(turn: Turn) -> str:
-    """Without its numbers."""
+    """The turn without its numbers."""
     return re.sub(r"\d+", "", f"{turn.actor} {turn.text}")

@@ -1,4 +1,4 @@
-"""What many worlds come to: how many held, what they covered, what the silence is worth."""
+"""The totals of many worlds: how many held, what they covered, and the statistical bound that follows."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,10 +10,10 @@ from scenarios.simulated.search.explore import Row
 
 @dataclass(slots=True)
 class Tally:
-    """Rows, counted as they come. `differing`: tokens of worlds that came out otherwise when they were run again.
+    """Totals of rows. `differing`: tokens of worlds with another result when repeated.
 
-    `faults`: that bit; `calm`: worlds in which none did. `tested`: by promise, the worlds in which it was put to the test and held,
-    0 where it only was claimed; `without_details`: rows of an earlier version, which do not hold that.
+    `faults`: number that bit; `calm`: worlds in which none did. `tested`: by promise, the worlds in which it was put to the test
+    and held, 0 if it was only claimed; `without_details`: rows of an earlier version, without this field.
     """
 
     worlds: int = 0
@@ -32,7 +32,7 @@ class Tally:
     differing: list[str] = field(default_factory=list)
 
     def add(self, row: Row) -> None:
-        """One more world."""
+        """Count a row."""
         self.worlds += 1
         self.tasks += row.tasks
         self.faults += row.faults
@@ -52,25 +52,25 @@ class Tally:
             self.coverage[fault, phase] += count
 
     def check(self, first: Row, second: Row) -> None:
-        """The same world, run in two processes."""
+        """Compare two runs of the same world."""
         self.checked += 1
         if first.digest != second.digest:
             self.differing.append(first.token)
 
     @property
     def exit_code(self) -> int:
-        """0 only if every world held, and came out the same whenever it was run again."""
+        """0 only if every world held, and every repetition gave the same result."""
         if self.broken:
             return EXIT_BROKEN
         return EXIT_UNKNOWN if self.unknown or self.differing or not self.worlds else EXIT_HELD
 
     @property
     def silence(self) -> str:
-        """The statistical bound that follows from no alarm in so many worlds; for each promise, see `seldom_tested`."""
+        """The statistical bound that follows from no alarm in this number of worlds; for each promise, see `seldom_tested`."""
         return bound(self.worlds)
 
     def seldom_tested(self) -> list[tuple[str, int]]:
-        """The promises that fewer worlds put to the test than were run, and how many did, the fewest first; no broken one."""
+        """The unbroken promises that not every world put to the test, with the number of worlds that did, fewest first."""
         broken = {promise for row in self.broken for promise in row.broken}
         told = self.worlds - self.without_details
         seldom = [(count, name) for name, count in self.tested.items() if count < told and name not in broken]

@@ -1,4 +1,4 @@
-"""A world in one word, that can be mailed and typed: what `tasklab replay` takes. Input from elsewhere: every size is bounded."""
+"""Tokens: a world as one word that can be mailed and typed, for `tasklab replay`. Untrusted input: every size is bounded."""
 
 import base64
 import binascii
@@ -30,7 +30,7 @@ READ_EVERY_MIN_S = 0.001
 
 
 class Token(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A world: the `seed`-th of a series, or, where there is a `plan`, that one; and the system that is in it."""
+    """A world (number `seed` of a series, or `plan`, if given) and its system."""
 
     series: str
     system: str
@@ -45,10 +45,10 @@ class Token(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read_token(text: str) -> Token:
-    """The token that was written so.
+    """Parse a token.
 
     Raises:
-        NotAToken: it is none, or it holds more than a token may.
+        NotAToken: the text is not a token, or exceeds a limit of tokens.
     """
     if len(text) > TOKEN_CHARACTERS_MAX:
         raise NotAToken(text, f"it has more than {TOKEN_CHARACTERS_MAX:,} characters")
@@ -64,7 +64,7 @@ def read_token(text: str) -> Token:
 
 
 def check_trusted(token: Token, *, system: str | None = None, scenario: str | None = None) -> None:
-    """A token names code by its address; only registered code is imported because of it, or the code that the user names, too.
+    """Check that the code named by a token is registered, or also named by the user; other code must not be imported.
 
     Raises:
         NotTrusted: the token names a system or a scenario that is neither registered nor the one that the user named.
@@ -77,7 +77,7 @@ def check_trusted(token: Token, *, system: str | None = None, scenario: str | No
 
 
 def options_of(token: Token) -> str:
-    """The options that `tasklab replay` needs beside this token, with a space before each; nothing where all code is registered."""
+    """The options that `tasklab replay` needs beside this token, with a space before each; "" if all code is registered."""
     system = "" if is_registered(token.system) else f" --system {token.system}"
     base = base_of(token.series)
     scenario = "" if is_registered(base) else f" --scenario {base}"
@@ -102,8 +102,9 @@ def _planned(text: str, rest: str) -> Token:
 
 
 def _problem_of(plan: WorldPlan) -> str:
-    """What no world can be made of, or only a world without end; "" where it can."""
+    """Why the plan makes no world, or an endless one; "" if it is valid."""
     counts = {"tasks": len(plan.tasks), "strikes": len(plan.strikes), "failpoints": len(plan.call_faults)}
+    counts["strange messages"] = len(plan.strays)
     for name, count in counts.items():
         if count > PARTS_MAX:
             return f"its plan has {count:,} {name}; {PARTS_MAX:,} are the most"
@@ -115,6 +116,8 @@ def _problem_of(plan: WorldPlan) -> str:
             return f"its plan has {name} = {size}; it is a number from 0 to {PROCESSES_MAX}"
     if plan.without and plan.without not in NETS:
         return f"its plan is without {plan.without[:60]!r}; there are {', '.join(NETS)}"
+    if any(ord(letter) > 255 for stray in plan.strays for letter in stray.body):
+        return "its plan has a strange message with a letter that is no byte"
     if plan.read_every_s and plan.read_every_s < READ_EVERY_MIN_S:
         return f"its plan has read_every_s = {plan.read_every_s!r}; the least is {READ_EVERY_MIN_S}"
     for seconds in _durations(plan):
@@ -139,6 +142,7 @@ def _durations(plan: WorldPlan) -> Iterator[float]:
             value for value in (*strike.aim.values(), *strike.trigger.values()) if isinstance(value, int | float)
         )
     yield from (fault.lasts_s for fault in plan.call_faults)
+    yield from (stray.at_s for stray in plan.strays)
     for skew in plan.skews.values():
         yield from skew
     yield from (plan.delays.slow_s, plan.delays.slow_share, plan.read_every_s, plan.patience_s)

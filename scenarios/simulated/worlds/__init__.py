@@ -1,1 +1,1 @@
-"""Which simulated worlds there are: planned by the catalogue, by a seed, by crash point."""
+"""Plans of simulated worlds: from the catalogue, from a seed, from a crash point."""

@@ -1,4 +1,4 @@
-"""A scenario of the catalogue as a simulated world: the same plan that real services get, in the words of a world."""
+"""A scenario of the catalogue as a simulated world: the same plan as on real services."""
 
 from scenarios.experiment import plan as nemesis
 from scenarios.experiment.arrival import RedriveWhenDead
@@ -6,14 +6,14 @@ from scenarios.experiment.scenario import Scenario
 from scenarios.simulated.system import Terms
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedTask, WorldPlan, planned
 
-PATIENCE_S = 10.0
-"""How long after the last submission a strike may still wait for its moment, as on real services."""
+STRIKE_TIMEOUT_S = 10.0
+"""How long after the last submission a strike may still wait for its trigger, as on real services."""
 READ_EVERY_S = 0.1
 ERRATIC = DelayPlan("erratic", slow_share=0.05, slow_s=0.05)
 
 
 def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
-    """The world that this seed makes of the scenario: what is submitted when, what strikes when, how long everything takes."""
+    """The world of this scenario and seed: submissions, strikes and delays."""
     plan = nemesis.plan(
         scenario,
         seed,
@@ -43,5 +43,5 @@ def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
         forgets_queues=terms.stands_forgotten_queues,
         read_every_s=READ_EVERY_S,
         must_bite=True,
-        patience_s=PATIENCE_S,
+        patience_s=STRIKE_TIMEOUT_S,
     )

@@ -1,4 +1,4 @@
-"""Every crash point of a small workload: each process killed at every one of its calls, before and after it took effect."""
+"""Every crash point of a small workload: each process is killed at every one of its calls, before and after the call takes effect."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -10,7 +10,7 @@ from scenarios.simulated.worlds.plan import PlannedCallFault, PlannedTask, World
 
 NAME = "crash_points"
 DOWN_S = 0.3
-"""For how long a killed process is gone."""
+"""Time until a killed process is restarted."""
 
 _PAYLOADS: Sequence[dict[str, object]] = (
     {"work_s": 0.02},
@@ -29,7 +29,7 @@ def workload() -> WorldPlan:
 
 
 class CrashPoints:
-    """All of them, numbered from 1: first each alone (k = 1), beyond that pairs, drawn (k = 2)."""
+    """All crash points, numbered from 1: first each alone (k = 1), after that drawn pairs (k = 2)."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -40,7 +40,7 @@ class CrashPoints:
         return _points(simulate(workload(), self._simulation).calls, {})
 
     def world_of(self, number: int) -> WorldPlan:
-        """The world of a crash point, or, beyond the last, of a pair: the second among the calls that come after the first."""
+        """The world of a crash point or, beyond the last, of a pair, whose second call comes after the first."""
         if number <= len(self.points):
             return self._with(number, self.points[number - 1])
         chance = Random(f"{number}/{NAME}")

@@ -1,4 +1,4 @@
-"""The plan of a world as plain data, with no chance left in it except its seed: what a token carries, and shrinking makes smaller."""
+"""The plan of a world as plain data, random only by its seed: tokens carry it, and shrinking makes it smaller."""
 
 from dataclasses import asdict
 from typing import Any
@@ -15,7 +15,7 @@ from scenarios.simulated.system import Sizes
 class PlannedTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """A task that is submitted at `at_s`, up to `tries` times until it is acknowledged, perhaps `twice` at the same time.
 
-    `cancel_s`: how long after its acknowledgement it is withdrawn; None: never. `redriven`: a person puts it back when it is dead.
+    `cancel_s`: time from its acknowledgement until it is cancelled; None: never. `redriven`: a person puts it back when it is dead.
     """
 
     at_s: float
@@ -41,7 +41,7 @@ class PlannedStrike(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PlannedCallFault(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A fault of the `call`-th call of a fiber (from 1). `lasts_s`: until a killed process is back, or a paused one goes on."""
+    """A fault of the `call`-th call of a fiber (from 1). `lasts_s`: until a killed process is restarted or a paused one resumed."""
 
     fiber: str
     call: int
@@ -51,7 +51,7 @@ class PlannedCallFault(msgspec.Struct, frozen=True, omit_defaults=True):
     code: int = 0
 
     def call_fault(self) -> CallFault:
-        """As the network carries it out."""
+        """The fault for the network."""
         side: Any = self.side
         match self.kind:
             case "kill":
@@ -66,6 +66,13 @@ class PlannedCallFault(msgspec.Struct, frozen=True, omit_defaults=True):
                 raise ValueError(f"no call fault is called {self.kind!r}")
 
 
+class PlannedStray(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A message that the system never sent, put into its work queue at `at_s`; a letter of `body` is a byte."""
+
+    at_s: float
+    body: str
+
+
 class DelayPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     """How requests and answers are delayed: `steady`, `erratic`, or `preempting` (see chaos.simulation.network.delays), or as `stated`."""
 
@@ -78,7 +85,7 @@ class DelayPlan(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class WorldPlan(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Everything that decides what happens in a world, beside the code."""
+    """Everything, except the code, that determines a world."""
 
     scenario: str
     seed: int
@@ -86,17 +93,18 @@ class WorldPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     sizes: Sizes = Sizes()
     strikes: tuple[PlannedStrike, ...] = ()
     call_faults: tuple[PlannedCallFault, ...] = msgspec.field(default=(), name="mishaps")
-    skews: dict[str, tuple[float, float]] = {}  # by process: seconds that its wall clock is off, and its rate
+    skews: dict[str, tuple[float, float]] = {}  # by process: error of its wall clock in seconds, and its rate
     delays: DelayPlan = DelayPlan()
     forgets_queues: bool = True  # whether a killed broker may forget a queue that was declared just before
     read_every_s: float = 0.0  # 0: no status is read while tasks run
-    must_bite: bool = False  # whether a strike whose moment never comes makes the run unknown
+    must_bite: bool = False  # whether a strike whose trigger never occurs makes the run unknown
+    strays: tuple[PlannedStray, ...] = ()
     without: str = ""  # the safety net that is off (scenarios.simulated.system.NETS)
-    patience_s: float = 3.0  # how long after the last submission a fault may still wait for its moment
+    patience_s: float = 3.0  # how long after the last submission a fault may still wait for its trigger
 
 
 def planned(strike: Strike) -> PlannedStrike:
-    """A strike as plain data, chance already taken out of it by `scenarios.experiment.plan.plan`."""
+    """A strike as plain data, with all ranges drawn by `scenarios.experiment.plan.plan`."""
     until_next = isinstance(strike.lasts_s, UntilNextBites)
     return PlannedStrike(
         fault=strike.fault.name,
@@ -108,14 +116,14 @@ def planned(strike: Strike) -> PlannedStrike:
 
 
 def strike_of(strike: PlannedStrike) -> Strike:
-    """The strike that the plain data state."""
+    """The strike from plain data."""
     when: Trigger = TRIGGERS[strike.when](**strike.trigger) if strike.at_s is None else AtTime(strike.at_s)
     lasts_s = UntilNextBites() if strike.lasts_s is None else strike.lasts_s
     return Strike(FAULTS[strike.fault](**strike.aim), when, lasts_s)
 
 
 def call_faults_by_call(plan: WorldPlan) -> dict[str, dict[int, CallFault]]:
-    """As the network looks them up: by fiber and call."""
+    """The call faults by fiber and call, for the network."""
     found: dict[str, dict[int, CallFault]] = {}
     for fault in plan.call_faults:
         found.setdefault(fault.fiber, {})[fault.call] = fault.call_fault()

@@ -1,4 +1,4 @@
-"""Series of worlds by name: for every number a world. A scenario of the catalogue, the swarm, or the crash points.
+"""Series of worlds by name: a world for every number. A scenario of the catalogue, the swarm, or the crash points.
 
 A name with `-without-NET` at its end is the same series with that safety net off.
 """
@@ -14,11 +14,11 @@ from scenarios.simulated.worlds import catalogue, crash_points, swarm
 from scenarios.simulated.worlds.plan import WorldPlan
 
 Series = Callable[[int], WorldPlan]
-"""The world of a seed, or of a number."""
+"""From a seed or number to a world."""
 
 
 def series_names(terms: Terms) -> list[str]:
-    """Everything that can be simulated of a system with these terms."""
+    """The names of all series that a system with these terms can have."""
     return [swarm.NAME, crash_points.NAME, *(name for name in scenario_names() if not _lacking(name, terms))]
 
 

@@ -1,6 +1,6 @@
-"""Worlds drawn at random: a few tasks, a few processes, and a swarm of faults. Each seed switches some kinds of fault on.
+"""Random worlds: a few tasks, a few processes, and faults of some kinds, which the seed selects.
 
-Leaving whole kinds out finds more than a little of every kind in every world (Groce et al., "Swarm Testing", ISSTA 2012).
+Leaving out whole kinds finds more defects than a little of every kind in every world (Groce et al., "Swarm Testing", ISSTA 2012).
 """
 
 import math
@@ -19,21 +19,22 @@ from chaos.faults import (
     SwallowAck,
     WithholdConfirm,
 )
+from chaos.simulation import SERVICES
 from scenarios.experiment.plan import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedCallFault, PlannedStrike, PlannedTask, WorldPlan
+from scenarios.simulated.worlds.unusual import with_unusual
 
 NAME = "swarm"
-PATIENCE_S = 4.0
+STRIKE_TIMEOUT_S = 4.0
 NTH_MAX = 4
 SURE_TRIES = 6
-"""A client that submits so often has its task accepted, whatever is struck."""
+"""With this number of tries a client's task is accepted under any drawn fault."""
 STORM_S = 1.2
-"""Faults that come by the clock come within this time."""
+"""Faults at a time strike within this time."""
 
-_SERVICES = ("mysql", "redis", "rabbitmq")
 _CALLS_MAX = {"worker": 36, "relay": 60, "rescuer": 50, "api": 9}
-"""Call faults are drawn among so many first calls of a loop (for the API: of a request)."""
+"""Call faults are drawn among the first calls of a loop, up to this number (for the API: of a request)."""
 
 
 def world_of(seed: int, terms: Terms) -> WorldPlan:
@@ -52,7 +53,7 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         sizes = msgspec.structs.replace(sizes, relays=1)  # of two, either may publish everything
     draw = _Draw(chance, sizes, tasks, terms)
     struck = [kind(draw) for kind in kinds for _ in range(chance.choice((1, 1, 2)))]
-    return WorldPlan(
+    plan = WorldPlan(
         scenario=NAME,
         seed=seed,
         tasks=tasks,
@@ -63,14 +64,15 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         delays=_delays(chance),
         forgets_queues=terms.stands_forgotten_queues,
         read_every_s=chance.choice((0.0, 0.05, 0.3)),
-        patience_s=PATIENCE_S,
+        patience_s=STRIKE_TIMEOUT_S,
     )
+    return with_unusual(plan, terms)
 
 
 def _tasks(chance: Random, attempts_max: int) -> tuple[PlannedTask, ...]:
     spread_s = chance.choice((0.0, 0.05, 0.3))
     count = chance.choice((1, 1, 2, 2, 3, 4, 6))
-    patient = chance.randrange(count)  # its client does not give up, so that something is accepted in every world
+    patient = chance.randrange(count)  # its client does not give up, so that a task is accepted in every world
     return tuple(
         _task(chance, number, spread_s, attempts_max, tries=10 if number == patient else chance.choice((1, 1, 3, 6)))
         for number in range(count)
@@ -132,7 +134,7 @@ def _outcomes(chance: Random, attempts_max: int) -> list[str]:
 
 
 class _Draw:
-    """What the kinds of faults draw from."""
+    """The random draws of the kinds of faults."""
 
     def __init__(self, chance: Random, sizes: Sizes, tasks: tuple[PlannedTask, ...], terms: Terms) -> None:
         self.chance = chance
@@ -142,7 +144,7 @@ class _Draw:
         self.lock_s = terms.pace.lock_s or UNSTATED_S
 
     def process(self, *roles: str) -> str:
-        """One of the processes that play one of these roles (none named: any)."""
+        """A process with one of these roles (none: any role)."""
         counts = {
             "api": self.sizes.apis,
             "relay": self.sizes.relays,
@@ -165,25 +167,25 @@ class _Draw:
         return f"{process}/{loop}", self._number(role)
 
     def _number(self, role: str) -> int:
-        """Of a call. A request to the API is short, and what is decided in it is decided late: the later, the likelier."""
+        """The number of a call. In the API later calls are likelier, because the decisive calls of its short requests come late."""
         draws = 2 if role == "api" else 1
         return max(self.chance.randint(1, _CALLS_MAX[role]) for _ in range(draws))
 
     def nth_task(self) -> int:
-        """A number that is reached if every task with a patient client, and without a deadline, gets so far once."""
+        """A number reached surely: at most that of tasks without a deadline whose client makes `SURE_TRIES`."""
         sure = sum(task.tries >= SURE_TRIES and task.deadline_s is None for task in self.tasks)
         return self.chance.randint(1, max(1, min(NTH_MAX, sure)))
 
     def instant_s(self) -> float:
-        """During the storm."""
+        """An instant during the storm."""
         return round(self.chance.uniform(0.0, STORM_S), 4)
 
     def short_s(self) -> float:
-        """From a moment to a second and a half."""
+        """A duration from 0.01 to 1.5 seconds, log-uniform."""
         return round(math.exp(self.chance.uniform(math.log(0.01), math.log(1.5))), 4)
 
     def long_s(self, stated_s: float) -> float:
-        """Around what the system states for a lease or a lock: sometimes a little less, mostly longer."""
+        """A duration near that of a lease or lock: sometimes a little shorter, mostly longer."""
         return round(stated_s * self.chance.uniform(0.8, 2.0), 3)
 
     def skews(self) -> dict[str, tuple[float, float]]:
@@ -240,7 +242,7 @@ def _at_sync_point(fault: str, draw: _Draw, when: str, lasts_s: float) -> Planne
 
 
 def _kill_service(draw: _Draw) -> PlannedStrike:
-    service = draw.chance.choice(("mysql", "redis", "rabbitmq", "rabbitmq"))
+    service = draw.chance.choice((*SERVICES, "rabbitmq"))  # the broker twice as often
     return PlannedStrike(KillService.name, {"service": service}, at_s=draw.instant_s(), lasts_s=draw.short_s())
 
 
@@ -267,7 +269,7 @@ def _degrade(draw: _Draw) -> PlannedStrike:
     kind = draw.chance.choice(("blackhole", "blackhole", "delay", "reset", "refuse"))
     aim = {
         "process": draw.process(),
-        "service": draw.chance.choice(_SERVICES),
+        "service": draw.chance.choice(SERVICES),
         "kind": kind,
         "value": round(draw.chance.uniform(5.0, 500.0), 1),
     }
@@ -293,7 +295,7 @@ _KINDS: tuple[Callable[[_Draw], PlannedStrike | PlannedCallFault], ...] = (
 
 
 def _one_a_moment(strikes: list[PlannedStrike]) -> tuple[PlannedStrike, ...]:
-    """Without those that another strike would leave nothing to strike: the same moment, or the same fault of the same target."""
+    """The strikes without those that another one would deprive of their target: same moment, or same fault and target."""
     found: dict[object, PlannedStrike] = {}
     for strike in strikes:
         at_point = strike.when if "nth" in strike.trigger else ""

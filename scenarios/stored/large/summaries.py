@@ -160,7 +160,8 @@ class Summaries:
         assert counts is not None
         counted = Unremarkable(*(int(count or 0) for count in counts))
         awaited = counted.tasks if isinstance(policy.wait_s, int | float) else 0
-        return replace(counted, listed=counted.tasks if lists_done else 0, awaited=awaited)
+        deadlines = counted.with_deadline if policy.ends_at_deadline else 0
+        return replace(counted, listed=counted.tasks if lists_done else 0, awaited=awaited, deadlines=deadlines)
 
     def _one(self, query: str) -> int | None:
         row = self._connection.execute(query).fetchone()
@@ -170,9 +171,11 @@ class Summaries:
 
 
 def _limited(policy: Policy) -> Iterator[str]:
-    """SQL conditions for tasks that a limit on all tasks, on users or on waiting makes remarkable."""
+    """SQL conditions for tasks that a limit on all tasks, on users, on waiting or on leases makes remarkable."""
     if isinstance(policy.wait_s, int | float):
         yield f"start_ns > acknowledged_ns + {ns_of(policy.wait_s)}"
+    if policy.renew_s is not None:
+        yield f"end_ns > lease_ns + {ns_of(policy.renew_s)}"
     limits: list[str] = [] if policy.concurrency is None else [policy.concurrency.by]
     limits += [] if policy.execution_window is None else [str(policy.execution_window.get("by") or "all")]
     if any(by in ("all", "user") for by in limits):
@@ -265,7 +268,8 @@ WITH named AS (
         min(CASE WHEN code = {_ONE["state"]} AND "to" = 'SUCCEEDED' AND "from" = 'RUNNING' THEN t_ns END) AS succeeded_ns,
         min(CASE WHEN code = {_ONE["status"]} AND state = 'SUCCEEDED' THEN t_ns END) AS read_final_ns,
         max(CASE WHEN code = {_ONE["status"]} AND state <> 'SUCCEEDED' THEN t_ns END) AS read_other_ns,
-        min(deadline_s) AS deadline_s
+        min(deadline_s) AS deadline_s,
+        min(CASE WHEN code = {_ONE["lease.acquired"]} THEN t_ns END) AS lease_ns
     FROM named
     WHERE subject IS NOT NULL
     GROUP BY subject
@@ -283,11 +287,12 @@ SELECT
         AND (read_final_ns IS NULL OR succeeded_ns IS NULL OR succeeded_ns <= read_final_ns)
         AND (read_final_ns IS NULL OR effect_ns <= read_final_ns)
         AND (results_read = 0 OR (read_result_min = read_result_max AND (result IS NULL OR result = read_result_min)))
-        AND (deadline_s IS NULL OR start_ns <= deadline_s * {NS_PER_S} - 1)
+        AND (deadline_s IS NULL OR greatest(start_ns, end_ns, coalesce(succeeded_ns, end_ns)) <= deadline_s * {NS_PER_S} - 1)
         AND ({_ROWS} = 0 OR ({_ROWS} = 3 AND accepted_ns < running_ns AND running_ns < succeeded_ns)),
         false
     ) AS plain,
-    has_states, start_ns, end_ns, last_ns, acknowledged_ns, read_ns, results_read, result, key, key <> key_max AS has_keys, names_priority,
+    has_states, start_ns, end_ns, lease_ns,
+    last_ns, acknowledged_ns, read_ns, results_read, result, key, key <> key_max AS has_keys, names_priority,
     {_READS} AS reads,
     read_final_ns IS NOT NULL AS reads_final,
     {_REPORTS} AS reports,

@@ -12,10 +12,10 @@ class Acknowledged(Delegate):
     """A consumer whose messages have already been acknowledged."""
 
     def ack(self, delivery: Delivery) -> None:
-        """Already done."""
+        """Without effect: already acknowledged."""
 
     def reject(self, delivery: Delivery, *, requeue: bool) -> None:
-        """Too late."""
+        """Without effect: already acknowledged."""
 
 
 class EarlyAckWorker(Worker):

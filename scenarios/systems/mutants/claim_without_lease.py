@@ -1,4 +1,4 @@
-"""Defect: a claim has no lease. After its worker's death the task stays RUNNING for ever."""
+"""Defect: a claim has no lease. After its worker's death the task stays RUNNING forever."""
 
 from sqlalchemy import Connection, bindparam, update
 
@@ -34,7 +34,7 @@ class NoLeaseWorker(Worker):
 
 system = Mutant(
     name="claim_without_lease",
-    defect="a claim has no lease, so nothing takes it back when its worker dies",
+    defect="a claim has no lease, so it never expires when its worker dies",
     expected=(Guarantee.NO_STUCK_TASK,),
     patch=with_classes(worker=NoLeaseWorker),
 )

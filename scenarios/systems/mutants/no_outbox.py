@@ -1,4 +1,4 @@
-"""Defect: the message is published after the commit instead of through the outbox. A crash in between leaves the task waiting for ever."""
+"""Defect: the message is published after the commit instead of through the outbox. A crash in between leaves the task waiting forever."""
 
 from collections.abc import Callable
 

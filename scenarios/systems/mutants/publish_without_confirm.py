@@ -24,7 +24,7 @@ class UnconfirmedRelay(OutboxRelay):
     __slots__ = ()
 
     def publish_batch(self, publisher: Publisher) -> int:
-        """Publish without looking at the confirms."""
+        """Publish, ignoring the confirms."""
         return super().publish_batch(cast(Publisher, AlwaysConfirmed(publisher)))
 
 

@@ -1,4 +1,4 @@
-"""Defect: an abandoned attempt does not count. A task that kills its worker is retried for ever."""
+"""Defect: an abandoned attempt does not count. A task that kills its worker is retried forever."""
 
 from sqlalchemy import Connection, bindparam, update
 
@@ -16,7 +16,7 @@ _UNCOUNT = (
 
 
 class UncountedRescuer(Rescuer):
-    """Takes the abandoned attempt off the count."""
+    """Does not count the abandoned attempt."""
 
     __slots__ = ()
 

@@ -116,7 +116,7 @@ class Naive:
             "NAIVE_QUEUE": f"{services.namespace}.tasks",
             "NAIVE_PORT": str(services.http_port),
         }
-        # -P: whatever lies in the directory in which the lab was started is not imported.
+        # -P: modules in the current directory are not imported.
         argv = [sys.executable, "-P", "-m", f"{__package__}.program", role]
         return ProcessSpec(name, role, argv, environment, runs_once=runs_once, also=also)
 

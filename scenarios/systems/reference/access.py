@@ -1,4 +1,4 @@
-"""The lab's own access to the reference's API: an operator's token, drawn anew for each directory of services."""
+"""The lab's access to the reference's API: an operator's token, generated for each directory of services."""
 
 import os
 import secrets
@@ -12,7 +12,7 @@ USERS_FILE = "users"
 
 
 def token_of(services: Services) -> str:
-    """The lab's token, the same for everything that uses these services; drawn at the first call."""
+    """The lab's token for these services; generated at the first call."""
     file = services.directory / TOKEN_FILE
     if not file.exists():
         _write_once(file, secrets.token_hex(24))
@@ -28,7 +28,7 @@ def users_file_of(services: Services) -> Path:
 
 
 def _write_once(file: Path, content: str) -> None:
-    """Whole, and only if it is not there yet: several threads may come at once."""
+    """Write the file atomically, unless it exists: several threads may call this at once."""
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)

@@ -133,7 +133,7 @@ class Reference:
 
 
 def _argv(role: str) -> list[str]:
-    # -P: whatever lies in the directory in which the lab was started is not imported.
+    # -P: modules in the current directory are not imported.
     return [sys.executable, "-P", "-m", reference_impl.__name__, role]
 
 

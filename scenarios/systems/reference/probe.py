@@ -49,7 +49,7 @@ def leader_job(find_probe: FindProbe) -> LeaderJob:
 
 
 class LeaseRecorder(Observer):
-    """Records leases and locks as their holders see them.
+    """Records leases and locks from the view of their holders.
 
     Heartbeat and slot are two threads: a renewal that ends after the attempt has released its lease is not recorded.
     """

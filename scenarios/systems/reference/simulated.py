@@ -72,7 +72,7 @@ def _tables() -> Tables:
     return Tables(metadata, DIALECT)
 
 
-class ReferenceWords:
+class ReferenceErrorFactory:
     """The reference's own errors and outcomes, for the simulated services."""
 
     def unavailable(self, why: str) -> Exception:
@@ -99,7 +99,7 @@ class ReferenceSimulation:
     settings: Settings = SIMULATED
     patch: Patch = unpatched
     net_off: str = ""
-    words: ReferenceWords = field(default_factory=ReferenceWords)
+    errors: ReferenceErrorFactory = field(default_factory=ReferenceErrorFactory)
 
     @property
     def bounds(self) -> Bounds:

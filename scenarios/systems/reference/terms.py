@@ -57,6 +57,8 @@ CLAIMS = frozenset(
         Guarantee.RECOVERS_IN_TIME,
         Guarantee.RETRY_SCHEDULE,
         Guarantee.OUTCOME_REPORTED,
+        Guarantee.LEASE_KEPT,
+        Guarantee.NOT_DONE_AFTER_DEADLINE,
     }
 )
 """Not claimed: features that do not exist yet, and nothing_leaked where nothing is searched for."""
@@ -79,6 +81,8 @@ NEVER_S = 3600.0
 
 RETRY_WAIT_S = 6.0
 """How long a retry that is due may wait for the relay, the broker and a free worker. Never shorter than its delay: that is exact."""
+LEASES_UNTIL_RENEWED = 4
+"""A lease is renewed several times while it lasts; a machine that stands still for so many leases is not one to state limits for."""
 TOLERANCE_S = 0.1
 """By how much clocks of one machine may differ."""
 
@@ -90,6 +94,9 @@ def policy_of(settings: Settings) -> Policy:
         delays_s=_delays_s(settings),
         tolerance_s=TOLERANCE_S,
         budget_s=BUDGET_S,
+        dead_letters=True,
+        renew_s=LEASES_UNTIL_RENEWED * settings.lease_s,
+        ends_at_deadline=True,
     )
 
 

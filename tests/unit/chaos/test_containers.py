@@ -17,7 +17,7 @@ from chaos.errors import ChaosError
 from chaos.hosting.identity import LabIdentity
 from chaos.services import docker_engine
 from chaos.services.rabbitmq.container import CONFIGS, UNSAVED
-from chaos.services.rabbitmq.quorum_queues import QuorumQueues
+from chaos.services.rabbitmq.quorum_queues import QuorumQueues, unsaved
 from tasklab.command_line import app
 from tests.docker_sockets import uncollected
 
@@ -168,10 +168,28 @@ def test_a_queue_is_unsaved_until_the_registry_is_newer(tmp_path: Path) -> None:
 
     assert ask(UNSAVED, tmp_path).strip().endswith("first/config")
     registry.touch()
-    os.utime(registry, ns=(1_000_400_000_000,) * 2)
-    assert "first/config" in ask(UNSAVED, tmp_path)
-    os.utime(registry, ns=(1_000_600_000_000,) * 2)
+    for written_ns in (1_000_400_000_000, 1_000_600_000_000):  # the second: the mark that the declaration itself leaves
+        os.utime(registry, ns=(written_ns,) * 2)
+        assert "first/config" in ask(UNSAVED, tmp_path)
+    os.utime(registry, ns=(1_001_500_000_000,) * 2)
     assert ask(UNSAVED, tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("registries_s", "configs_s", "words"),
+    [
+        ([], [], ""),
+        ([], [10.0], "a queue"),
+        ([9.0], [10.0], "a queue"),
+        ([10.001], [10.0], "a queue"),  # the mark that the declaration itself leaves
+        ([11.0], [10.0], ""),
+        ([11.0], [10.0, 10.9], "a queue"),
+    ],
+)
+def test_a_registry_that_is_only_marked_as_open_has_not_been_saved(
+    registries_s: list[float], configs_s: list[float], words: str
+) -> None:
+    assert unsaved(registries_s, configs_s) == words
 
 
 def test_a_queue_started_anew_is_forgotten(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_a_graceful_end_finishes_what_runs(start: Start) -> None:
     assert process.wait() == 0
     assert row_of(process, task_id)["status"] == "SUCCEEDED"
     assert process.lines() == [f"start {task_id} 1", f"end {task_id} 1"]
-    assert "were given back" not in process.output()
+    assert "were interrupted" not in process.output()
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_a_graceful_end_gives_back_what_does_not_finish_in_time(start: Start) ->
     process.wait_until(lambda: process.task(task_id)["status"] == "SUCCEEDED")
 
     assert (code, left_as) == (0, "RUNNING")
-    assert "unfinished attempts were given back" in process.output()
+    assert "unfinished attempts were interrupted" in process.output()
     assert process.states(task_id) == ["ACCEPTED", "RUNNING", "RETRYING", "RUNNING", "SUCCEEDED"]
     assert [line.split()[2] for line in process.lines()] == ["1", "2", "2"]
 

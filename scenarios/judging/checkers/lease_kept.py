@@ -1,0 +1,62 @@
+"""While an attempt works, its lease is renewed at least every `policy.renew_s`. Judged where leases on tasks are told.
+
+From its acquisition, and from each renewal, the next renewal comes within `renew_s` and `tolerance_s`, or the attempt ends. Where the
+worker died, stood still or was cut off in that time, nothing is proven; nor of an attempt that gave its lease up or had no end.
+"""
+
+from itertools import pairwise
+
+from scenarios.judging.causes import cuts_worker_off, first_crash_ns
+from scenarios.judging.policy import Policy
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import NS_PER_S, AttemptRecord, Event, History, ns_of
+
+
+def check(history: History, policy: Policy) -> Findings:
+    """Tasks whose attempts worked on without renewing their leases."""
+    if policy.renew_s is None:
+        return Findings(undecided="the policy states no renew_s")
+    bound_ns = ns_of(policy.renew_s + (policy.tolerance_s or 0.0))
+    violations: list[Violation] = []
+    exercised = 0
+    for task, leases in history.leases.items():
+        timeline = history.tasks.get(task)
+        gaps_ns = [
+            gap_ns
+            for attempt in (timeline.attempts if timeline is not None else ())
+            for gap_ns in _gaps_ns(history, leases, attempt, bound_ns)
+        ]
+        exercised += bool(gaps_ns)
+        longest_ns = max(gaps_ns, default=0)
+        if longest_ns > bound_ns:
+            what = f"worked {longest_ns / NS_PER_S:.3g} s without renewing its lease; the policy states {policy.renew_s:g} s"
+            violations.append(Violation(task, Proof.EVENTS, what))
+    figures = {"long_holds": exercised, "not_renewed": len(violations)}
+    return Findings(tuple(violations), exercised=exercised, figures=figures)
+
+
+def _gaps_ns(history: History, leases: list[Event], attempt: AttemptRecord, bound_ns: int) -> list[int]:
+    """From each acquisition or renewal to the next, or to the attempt's end; only where that lasted beyond the bound, without excuse."""
+    ended_ns = attempt.ended_ns
+    own = [event for event in leases if event.actor == attempt.actor]
+    acquired = [event for event in own if event.event == "lease.acquired" and event.t_ns <= attempt.started_ns]
+    if ended_ns is None or not acquired:
+        return []
+    first = acquired[-1]
+    hold = [event for event in own if first.t_ns <= event.t_ns < ended_ns and event.fence in (None, first.fence)]
+    if any(event.event == "lease.released" for event in hold):
+        return []
+    instants_ns = [*(event.t_ns for event in hold), ended_ns]
+    return [
+        next_ns - held_ns
+        for held_ns, next_ns in pairwise(instants_ns)
+        if held_ns + bound_ns < ended_ns and not _is_excused(history, attempt, held_ns, held_ns + bound_ns)
+    ]
+
+
+def _is_excused(history: History, attempt: AttemptRecord, from_ns: int, until_ns: int) -> bool:
+    """Whether its worker may have been unable to renew the lease in this time."""
+    return first_crash_ns(history, attempt.actor, from_ns, until_ns) is not None or any(
+        span.overlaps(from_ns, until_ns) and (span.target == attempt.actor or cuts_worker_off(span))
+        for span in history.faults
+    )

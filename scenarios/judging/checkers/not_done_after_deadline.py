@@ -1,0 +1,43 @@
+"""A task that has not succeeded by `deadline_s` does not end as done, where `policy.ends_at_deadline` says so.
+
+Where there are rows, no row SUCCEEDED comes later than the deadline and `tolerance_s`. Where there are none, a task that is listed as
+done has an attempt that ended ok by then. Where submissions of a task differ, the latest deadline counts.
+"""
+
+from scenarios.judging.policy import Policy
+from scenarios.judging.verdict import Findings, Proof, Violation
+from scenarios.record.history import NS_PER_S, History, TaskTimeline, earliest_ns, ns_of
+
+
+def check(history: History, policy: Policy) -> Findings:
+    """Tasks that ended as done after their deadline."""
+    if not policy.ends_at_deadline:
+        return Findings(undecided="the policy does not state ends_at_deadline")
+    violations: list[Violation] = []
+    exercised = 0
+    for timeline in history.tasks.values():
+        deadline_s = timeline.deadline_s
+        if deadline_s is None:
+            continue
+        exercised += 1
+        found = _late_success(history, timeline, ns_of(deadline_s + (policy.tolerance_s or 0.0)), ns_of(deadline_s))
+        if found is not None:
+            violations.append(found)
+    figures = {"with_deadline": exercised, "done_late": len(violations)}
+    return Findings(tuple(violations), exercised=exercised, figures=figures)
+
+
+def _late_success(history: History, timeline: TaskTimeline, bound_ns: int, deadline_ns: int) -> Violation | None:
+    rows = [row for row in timeline.states if row.to == "SUCCEEDED"]
+    if rows:
+        first_ns = earliest_ns(rows[0])
+        proof = Proof.EVENTS
+    else:
+        ends_ns = [one.ended_ns for one in timeline.attempts if one.outcome == "ok" and one.ended_ns is not None]
+        if not ends_ns or timeline.task not in history.lists.done:
+            return None
+        first_ns = min(ends_ns)
+        proof = Proof.END
+    if first_ns <= bound_ns:
+        return None
+    return Violation(timeline.task, proof, f"done {(first_ns - deadline_ns) / NS_PER_S:.3g} s after its deadline")
