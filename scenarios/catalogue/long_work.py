@@ -1,7 +1,15 @@
 """Tasks work for longer than their lease lasts."""
 
 from chaos.faults import KillProcess
-from scenarios.experiment.scenario import AttemptBegun, Between, OutlastsLease, Scenario, Strike, WorkDuring, Workload
+from scenarios.experiment.scenario import (
+    AttemptBegun,
+    Between,
+    LeaseOutlasted,
+    OutlastsLease,
+    Scenario,
+    Strike,
+    Workload,
+)
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -17,7 +25,7 @@ SCENARIO = Scenario(
         traits=(OutlastsLease(percent=10, leases=Between(1.5, 5.0)),),
     ),
     strikes=(Strike(KillProcess(), when=AttemptBegun(nth=Between(10, 25)), lasts_s=Between(0.3, 1.0)),),
-    premises=(WorkDuring(KillProcess.name),),
+    premises=(LeaseOutlasted(),),
     at_stake=(
         Guarantee.LEASE_KEPT,
         Guarantee.SINGLE_HOLDER,

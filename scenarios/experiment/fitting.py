@@ -45,7 +45,7 @@ def processes_to_link(
     """
     lacking = sorted(set(scenario.needs) - capabilities_of(system))
     if lacking:
-        raise NotApplicable(f"{system.name} does not state that it can {', '.join(lacking)} (its capabilities)")
+        raise NotApplicable(f"{system.name} does not state the capabilities {', '.join(lacking)}")
     roles = roles_of(processes_of(system, environment, services, Handlers({})))
     linked: list[str] = []
     for strike in scenario.strikes:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import msgspec
 
+from scenarios.errors import NotApplicable
 from scenarios.lookup import find_scenario, scenario_names
-from scenarios.simulated.system import Simulation, without
+from scenarios.simulated.system import Simulation, Terms, without
 from scenarios.simulated.worlds import catalogue, crash_points, swarm
 from scenarios.simulated.worlds.plan import WorldPlan
 
@@ -16,9 +17,14 @@ Series = Callable[[int], WorldPlan]
 """From a seed or number to a world."""
 
 
-def series_names() -> list[str]:
-    """The names of all series."""
-    return [swarm.NAME, crash_points.NAME, *scenario_names()]
+def series_names(terms: Terms) -> list[str]:
+    """The names of all series that a system with these terms can have."""
+    return [swarm.NAME, crash_points.NAME, *(name for name in scenario_names() if not _lacking(name, terms))]
+
+
+def _lacking(scenario: str, terms: Terms) -> list[str]:
+    """The capabilities that the scenario needs and the system lacks."""
+    return sorted(set(find_scenario(scenario).needs) - terms.capabilities)
 
 
 _WITHOUT = "-without-"
@@ -39,7 +45,7 @@ def find_series(name: str, simulation: Simulation) -> Series:
 
     Raises:
         UnknownName: there is none, or no such safety net.
-        NotApplicable: the system does not say what it promises without a safety net.
+        NotApplicable: the system does not say what it promises without a safety net, or lacks a capability that the scenario needs.
     """
     base, _, net = name.partition(_WITHOUT)
     if net:
@@ -52,4 +58,6 @@ def find_series(name: str, simulation: Simulation) -> Series:
         points = crash_points.CrashPoints(simulation)
         return points.world_of
     scenario = find_scenario(name)
+    if lacking := _lacking(name, terms):
+        raise NotApplicable(f"{name}: the system does not state the capabilities {', '.join(lacking)}")
     return lambda seed: catalogue.world_of(scenario, seed, terms)

@@ -47,7 +47,7 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         slots=chance.choice((1, 1, 2)),
         rescuers=chance.choice((1, 2, 2, 3)),
     )
-    tasks = _tasks(chance, terms.policy.attempts_max or 1)
+    tasks = _with_more(Random(f"{seed}/{NAME}/more"), terms, _tasks(chance, terms.policy.attempts_max or 1))
     kinds = [kind for kind in _KINDS if chance.random() < 0.3]
     if _withhold_confirm in kinds:
         sizes = msgspec.structs.replace(sizes, relays=1)  # of two, either may publish everything
@@ -97,6 +97,25 @@ def _task(chance: Random, number: int, spread_s: float, attempts_max: int, *, tr
         cancel_s=round(chance.uniform(0.0, 0.5), 3) if chance.random() < 0.12 else None,
         deadline_s=round(chance.uniform(0.05, 4.0), 3) if chance.random() < 0.08 else None,
     )
+
+
+def _with_more(chance: Random, terms: Terms, tasks: tuple[PlannedTask, ...]) -> tuple[PlannedTask, ...]:
+    """The tasks, some with longer work than a lease, more reports of progress, or a person who puts them back when they are dead.
+
+    Drawn apart from everything else: the rest of a world is what it was before these were there.
+    """
+    return tuple(_with_more_of(chance, terms, task) for task in tasks)
+
+
+def _with_more_of(chance: Random, terms: Terms, task: PlannedTask) -> PlannedTask:
+    payload = dict(task.payload)
+    if chance.random() < 0.06:
+        payload["work_s"] = round((terms.pace.lease_s or UNSTATED_S) * chance.uniform(1.1, 1.8), 3)
+    if chance.random() < 0.1:
+        payload["reports"] = chance.choice((2, 3))
+    is_doomed = payload.get("outcomes") == ["permanent"] or len(payload.get("outcomes", ())) > 1
+    redriven = chance.random() < 0.5 and is_doomed and "redrive" in terms.capabilities
+    return msgspec.structs.replace(task, payload=payload, redriven=redriven)
 
 
 def _outcomes(chance: Random, attempts_max: int) -> list[str]:
