@@ -45,9 +45,9 @@ class Policy:
     `delays_s`: [least, most] seconds before each retry. `budget_s`: how long after healing the system may take to catch up.
     `overtakes_max`: maximum number of later submitted tasks that may overtake a waiting task. `wait_s`: a number, or a number for each
     priority, keyed by text. `catch_up`: what happens to missed occurrences of the schedules that clients set up; `schedules` state it
-    for each. `dead_letters`: each transition to DEAD has a dead letter. `renew_s`: maximum time that an attempt works without renewing
-    its lease. `ends_at_deadline`: a task that is not done by its deadline expires, also if it runs. `warnings`: made when the policy is
-    read, not stated by the system.
+    for each. `dead_letters`: each transition to DEAD has a dead letter. `renew_s`: maximum time that an attempt works without
+    renewing its lease. `ends_at_deadline`: a task that is not done by its deadline expires, also if it runs. `warnings`: made when
+    the policy is read, not stated by the system.
     """
 
     attempts_max: int | None = None

@@ -180,6 +180,7 @@ class Trials:
         assert child.stdin is not None, "a pipe"
         assert child.stdout is not None, "a pipe"
         watch = threading.Timer(60.0 + PATIENCE * self._cpu_s, child.kill)
+        watch.daemon = True
         watch.start()
         try:
             with child:
