@@ -1,6 +1,6 @@
 """Deadlines pass while tasks wait."""
 
-from scenarios.experiment.scenario import Between, HasDeadline, Scenario, Seen, Workload
+from scenarios.experiment.scenario import Between, HasDeadline, OutlastsLease, Scenario, Seen, Workload
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -13,7 +13,10 @@ SCENARIO = Scenario(
         tasks=80,
         rate_per_s=80,
         work_s=Between(0.05, 0.1),
-        traits=(HasDeadline(percent=50, deadline_s=Between(0.3, 2.0)),),
+        traits=(
+            HasDeadline(percent=50, deadline_s=Between(0.3, 1.5)),
+            OutlastsLease(percent=5, leases=Between(1.5, 2.0)),
+        ),
     ),
     strikes=(),
     premises=(Seen("attempt.start", 10),),
