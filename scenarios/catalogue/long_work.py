@@ -15,14 +15,14 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="long_work",
     story=(
-        "Some tasks work for up to five times as long as the lease that their worker holds, and one worker is killed. A worker that is "
-        "at work must keep its task; a dead one must lose it."
+        "Some tasks work for longer than the lease that their worker holds, up to two and a half times as long, and one worker is "
+        "killed. A worker that is at work must keep its task; a dead one must lose it."
     ),
     workload=Workload(
         tasks=40,
         rate_per_s=20,
         work_s=Between(0.01, 0.05),
-        traits=(OutlastsLease(percent=10, leases=Between(1.5, 5.0)),),
+        traits=(OutlastsLease(percent=6, leases=Between(1.5, 2.5)),),
     ),
     strikes=(Strike(KillProcess(), when=AttemptBegun(nth=Between(10, 25)), lasts_s=Between(0.3, 1.0)),),
     premises=(LeaseOutlasted(),),

@@ -72,7 +72,7 @@ class _StartsLate(Store):
     def available(self, tx: Transaction, due_s: float | None) -> float:
         row = tx.row("SELECT count(*) AS n FROM tasks")
         assert row is not None, "a count has a row"
-        return tx.now + (due_s or 0.0) + 7.0 * _is_struck(row["n"])
+        return tx.now + (due_s or 0.0) + 11.0 * _is_struck(row["n"])
 
 
 class _DueTooEarly(Store):
@@ -97,6 +97,11 @@ class _NeverTooLate(Store):
 
     def expire(self, tx: Transaction) -> None:
         pass
+
+
+class _FinishesLate(Store):
+    def is_over(self, tx: Transaction, row: sqlite3.Row) -> bool:
+        return False
 
 
 class _NeverPaused(Store):
@@ -158,6 +163,7 @@ STORES: Mapping[str, type[Store]] = {
     "due_in_time": _DueTooLate,
     "cancel_honoured": _CancelsNothing,
     "deadline_honoured": _NeverTooLate,
+    "not_done_after_deadline": _FinishesLate,
     "pause_honoured": _NeverPaused,
     "order_kept": _NeverBehind,
     "concurrency_bounded": _NeverCrowded,
@@ -180,7 +186,7 @@ class _RescuesNobody(Leadership):
 
 class _RescuesLate(Leadership):
     def rescued_after_s(self) -> float:
-        return 7.5
+        return 11.5
 
 
 class _CountsNoDeath(Leadership):
@@ -236,6 +242,11 @@ class _GoesBack:
         self.tell(claim, 0)  # type: ignore[attr-defined]
 
 
+class _RenewsNothing:
+    def _renew(self, claim: Claim, lease: Any, over: Any) -> None:
+        """It relies on being fast."""
+
+
 class _LogsPayloads:
     def run(self, claim: Claim) -> Any:
         print(claim.payload)
@@ -248,6 +259,7 @@ WORKERS: Mapping[str, type[Any]] = {
     "duplicates_explained": _RunsAgain,
     "progress_monotonic": _GoesBack,
     "nothing_leaked": _LogsPayloads,
+    "lease_kept": _RenewsNothing,
 }
 
 

@@ -12,6 +12,7 @@ from office.schema import File, Transaction
 ATTEMPTS_MAX = 3
 DELAYS_S = ((0.2, 0.4), (0.4, 0.8))
 LEASE_S = 1.0
+RENEW_S = LEASE_S / 4
 LOCK_S = 1.0
 NEW_TASKS = (12, 1.0)
 """So many submissions of one user within so many seconds."""
@@ -233,6 +234,9 @@ class Store:
             row = self.held(tx, claim)
             if row is None:
                 return
+            if self.is_over(tx, row):
+                self.move(tx, row, "EXPIRED")
+                return
             self.move(tx, row, "SUCCEEDED", result=handed_back.get("result"))
             for child in handed_back.get("children", ()):
                 self.spawn(tx, child, row, parent=claim.id, available=tx.now)
@@ -270,6 +274,10 @@ class Store:
         """A task of the office's own, as its parent's child."""
         tx.record("spawn", actor="office", task=payload["task"], parent=row["name"], user=row["user"])
         self.insert(tx, payload, user=row["user"], **values)
+
+    def is_over(self, tx: Transaction, row: sqlite3.Row) -> bool:
+        """Whether its deadline has passed."""
+        return row["deadline"] is not None and tx.now >= row["deadline"]
 
     def expire(self, tx: Transaction) -> None:
         """Close what waits and is past its deadline."""

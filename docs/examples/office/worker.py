@@ -12,10 +12,9 @@ from typing import Any
 import tasklab_probe  # type: ignore[import-not-found]
 
 from office.defects import WORKERS, mixed, store_class
-from office.store import LEASE_S, Claim, Store
+from office.store import LEASE_S, RENEW_S, Claim, Store
 
 LOOK_S = 0.02
-RENEW_S = LEASE_S / 4
 
 
 class Worker:
