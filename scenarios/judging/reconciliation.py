@@ -10,7 +10,7 @@ from typing import Literal
 from scenarios.judging.causes import first_crash_ns, is_done, lease_end_ns
 from scenarios.judging.lateness import PromisedPause, answered_by, pauses_of
 from scenarios.judging.policy import Policy
-from scenarios.record.history import AttemptRecord, Event, FinalLists, History, TaskTimeline, ns_of
+from scenarios.record.history import AttemptRecord, Event, FinalLists, History, TaskTimeline, earliest_ns, ns_of
 
 Place = Literal["done", "dead", "cancelled", "expired", "pending", "waiting", "never_accepted", "lost", "stuck"]
 PLACES: tuple[Place, ...] = (
@@ -66,6 +66,8 @@ def _reconciled(history: History, policy: Policy) -> Reconciliation:
             _is_accounted(history, history.tasks[other], policy) for other in answered_by(history, timeline)
         ):
             place = "done"
+        elif place == "lost" and _came_later(history, timeline):
+            place = "pending"
         elif place == "stuck" and waits_rightly(history, timeline, policy, pauses):
             place = "waiting"
         counts[place] += 1
@@ -80,6 +82,11 @@ def _reconciled(history: History, policy: Policy) -> Reconciliation:
     return Reconciliation(
         submitted, counts, tuple(sorted(lost)), tuple(sorted(stuck)), strangers, _contradiction(lists)
     )
+
+
+def _came_later(history: History, timeline: TaskTimeline) -> bool:
+    """Whether it was accepted when the account had already been asked for: a system makes tasks of its own as long as it runs."""
+    return history.final is not None and timeline.acknowledged_ns >= earliest_ns(history.final)
 
 
 def waits_rightly(history: History, timeline: TaskTimeline, policy: Policy, pauses: Sequence[PromisedPause]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from office.defects import CLIENTS, mixed, store_class
 from office.schema import File
-from office.store import ATTEMPTS_MAX, DELAYS_S, LEASE_S, LOCK_S, NEW_TASKS, RENEW_S, STARTS, Denied, Store
+from office.store import ATTEMPTS_MAX, DELAYS_S, LEASE_S, LOCK_S, NEW_TASKS, STARTS, Denied, Store
 from tasklab import (
     Account,
     Cancel,
@@ -52,22 +52,21 @@ class Office:
             *("deadline", "due", "order_key", "priority", "scope", "children", "result"),
         }
     )
-    pace = Pace(quiet_s=13.0, lease_s=LEASE_S, lock_s=LOCK_S)
+    pace = Pace(quiet_s=12.0, lease_s=LEASE_S, lock_s=LOCK_S)
     policy = Policy(
         attempts_max=ATTEMPTS_MAX,
         delays_s=DELAYS_S,
-        tolerance_s=1.5,
+        tolerance_s=1.0,
         budget_s=9.0,
         grace_s=0.5,
-        wait_s=9.0,
+        wait_s=6.5,
         overtakes_max=20,
         order="serial",
         concurrency={"by": "scope", "n": 1},  # type: ignore[arg-type]  # as JSON spells it
         window={"kind": "sliding", "n": NEW_TASKS[0], "per_s": NEW_TASKS[1]},
         execution_window={"kind": "sliding", "n": STARTS[0], "per_s": STARTS[1], "by": "scope"},
         catch_up="all",
-        dead_letters=True,
-        renew_s=RENEW_S,
+        renew_s=0.4,
         ends_at_deadline=True,
     )
 

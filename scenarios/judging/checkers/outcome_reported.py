@@ -22,7 +22,7 @@ def check(history: History, policy: Policy) -> Findings:
     for timeline in history.tasks.values():
         if not timeline.succeeded or _is_listed_otherwise(history, timeline):
             continue
-        is_missing = lists_done and timeline.task not in history.lists.done
+        is_missing = lists_done and timeline.task not in history.lists.done and not _ended_later(history, timeline)
         read = _last_read(allowed, timeline, policy)
         exercised += lists_done or read is not None
         if not is_missing and (read is None or read.state in FINAL_STATES):
@@ -38,6 +38,12 @@ def check(history: History, policy: Policy) -> Findings:
             violations.append(Violation(timeline.task, Proof.RECORD, what))
     figures = {"ended": exercised, "unreported": len(violations)}
     return Findings(tuple(violations), exercised=exercised, figures=figures)
+
+
+def _ended_later(history: History, timeline: TaskTimeline) -> bool:
+    """Whether it ended when the account had already been asked for: a system makes tasks of its own as long as it runs."""
+    assert history.final is not None, "it has lists"
+    return timeline.succeeded_ns is not None and timeline.succeeded_ns >= earliest_ns(history.final)
 
 
 def _is_listed_otherwise(history: History, timeline: TaskTimeline) -> bool:
