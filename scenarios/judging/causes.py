@@ -2,13 +2,15 @@
 
 import enum
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from scenarios.judging.policy import ACK_S, Policy
 from scenarios.record.history import (
+    FOREVER_NS,
     AttemptRecord,
     Event,
     FaultSpan,
@@ -17,6 +19,7 @@ from scenarios.record.history import (
     earliest_ns,
     ns_of,
 )
+from scenarios.record.timeline import T_NS, ActorLeases
 
 
 class Cause(enum.StrEnum):
@@ -58,12 +61,18 @@ def cuts_worker_off(span: FaultSpan) -> bool:
     """Whether this fault is one on broker, network or database: as its event states, else by the words of its name and its target."""
     if span.excuses is not None:
         return span.excuses == "disturbance"
-    return _BETWEEN_WORKER_AND_TASK.search(_words(span)) is not None
+    return _matches(_BETWEEN_WORKER_AND_TASK, _words(span))
 
 
 def cuts_limiter_off(span: FaultSpan) -> bool:
     """Whether this fault is one on cache, database or network, by the words of its name and its target."""
-    return _BETWEEN_LIMITER_AND_COUNTERS.search(_words(span)) is not None
+    return _matches(_BETWEEN_LIMITER_AND_COUNTERS, _words(span))
+
+
+@lru_cache(maxsize=1024)
+def _matches(pattern: re.Pattern[str], words: str) -> bool:
+    """Each name of a fault is asked for once for each repeat that it overlaps."""
+    return pattern.search(words) is not None
 
 
 def _words(span: FaultSpan) -> str:
@@ -139,7 +148,9 @@ def owner_paused(history: History, former: AttemptRecord, latter: AttemptRecord)
     ran_until_ns = latter.started_ns if former.ended_ns is None else min(former.ended_ns, latter.started_ns)
     if not stood_still(history, former.actor, former.started_ns, ran_until_ns):
         return False
-    holds = [_hold_of(leases, former, latter.started_ns) for leases in history.leases_on(former.task)]
+    if not history.leases:
+        return True
+    holds = [_hold_of(leases, former, latter.started_ns) for leases in history.leases_of(former.task, former.actor)]
     return not any(hold is not None and expiry_ns(hold) > latter.started_ns for hold in holds)
 
 
@@ -160,7 +171,7 @@ def _stops_process(span: FaultSpan) -> bool:
     """Whether this fault stops a process: as its event states, else by the words of its name."""
     if span.excuses is not None:
         return span.excuses == "pause"
-    return _STANDS_STILL.search(span.fault.lower()) is not None
+    return _matches(_STANDS_STILL, span.fault.lower())
 
 
 def crashed_between(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:
@@ -188,27 +199,32 @@ def lease_ran_out(history: History, former: AttemptRecord, latter: AttemptRecord
 
     Or whether `latter` is itself the late start of a lease older than `former`, a zombie's, that had run out (docs/adr/0003).
     """
-    return any(_ran_out(history, leases, former, latter) for leases in history.leases_on(former.task))
+    if not history.leases:
+        return False
+    if any(_ran_out(history, leases, former, latter) for leases in history.leases_of(former.task, former.actor)):
+        return True
+    return former.actor != latter.actor and any(
+        _is_start_of_zombie(leases, former, latter) for leases in history.leases_of(former.task, latter.actor)
+    )
 
 
-def _ran_out(history: History, leases: list[Event], former: AttemptRecord, latter: AttemptRecord) -> bool:
+def _ran_out(history: History, leases: ActorLeases, former: AttemptRecord, latter: AttemptRecord) -> bool:
     lease = _hold_of(leases, former, latter.started_ns)
     if lease is None and history.records_states:
         lease = _given_up_in_vain(history, leases, former, latter.started_ns)
-    if lease is not None and expiry_ns(lease) <= latter.started_ns and not former.acked_by(expiry_ns(lease) - 1):
-        return True
-    own = _last_hold(leases, latter.actor, latter.started_ns)
-    return (
-        own is not None
-        and own.t_ns < former.started_ns
-        and former.actor != latter.actor
-        and expiry_ns(own) <= latter.started_ns
-    )
+    return lease is not None and expiry_ns(lease) <= latter.started_ns and not former.acked_by(expiry_ns(lease) - 1)
+
+
+def _is_start_of_zombie(leases: ActorLeases, former: AttemptRecord, latter: AttemptRecord) -> bool:
+    own = _last_hold(leases, latter.started_ns)
+    return own is not None and own.t_ns < former.started_ns and expiry_ns(own) <= latter.started_ns
 
 
 def lease_end_ns(history: History, attempt: AttemptRecord, until_ns: int) -> int | None:
     """When the lease under which the attempt ran was to run out, as it was told until then; None where none was, or it was released."""
-    holds = [_hold_of(leases, attempt, until_ns) for leases in history.leases_on(attempt.task)]
+    if not history.leases:
+        return None
+    holds = [_hold_of(leases, attempt, until_ns) for leases in history.leases_of(attempt.task, attempt.actor)]
     ends_ns = [expiry_ns(hold) for hold in holds if hold is not None]
     return max(ends_ns) if ends_ns else None
 
@@ -219,7 +235,7 @@ def reports_too_late(history: History, timeline: TaskTimeline, attempt: AttemptR
     Where no lease is told, a worker that was seen to stand still, or the policy's `lease_s`, says as much.
     """
     ended_ns = attempt.ended_ns
-    if attempt.outcome != "ok" or ended_ns is None or not _is_buried_by(history, timeline, ended_ns):
+    if attempt.outcome != "ok" or ended_ns is None or timeline.buried_ns > ended_ns:
         return False
     end_ns = lease_end_ns(history, attempt, ended_ns)
     if end_ns is not None:
@@ -229,12 +245,6 @@ def reports_too_late(history: History, timeline: TaskTimeline, attempt: AttemptR
     if stood_still(history, attempt.actor, attempt.started_ns, ended_ns):
         return True
     return policy.lease_s is not None and attempt.started_ns + ns_of(policy.lease_s) <= ended_ns
-
-
-def _is_buried_by(history: History, timeline: TaskTimeline, instant: int) -> bool:
-    buried = [event.t_ns for event in timeline.deads]
-    buried += [row.t_ns for row in timeline.states if row.to in ("DEAD", "FAILED")]
-    return any(buried_ns <= instant for buried_ns in buried)
 
 
 def is_done(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
@@ -252,17 +262,17 @@ def succeeded(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
     return not oks or not all(reports_too_late(history, timeline, attempt, policy) for attempt in oks)
 
 
-def _given_up_in_vain(history: History, leases: list[Event], attempt: AttemptRecord, until_ns: int) -> Event | None:
+def _given_up_in_vain(history: History, leases: ActorLeases, attempt: AttemptRecord, until_ns: int) -> Event | None:
     """The hold of an attempt that said it gave it up, where the rows show that the task stayed held until it had run out.
 
     Its worker stood still, or was cut off, between the two.
     """
-    kept = [event for event in leases if event.event != "lease.released"]
-    lease = _hold_of(kept, attempt, until_ns)
+    lease = _hold_of(leases, attempt, until_ns, with_releases=False)
     if lease is None:
         return None
     rows = history.tasks[attempt.task].states
-    moved = any(row.from_ == "RUNNING" and attempt.started_ns <= row.t_ns <= expiry_ns(lease) for row in rows)
+    first = bisect_left(rows, attempt.started_ns, key=T_NS)
+    moved = any(row.from_ == "RUNNING" for row in rows[first : bisect_right(rows, expiry_ns(lease), key=T_NS)])
     return None if moved else lease
 
 
@@ -274,31 +284,34 @@ def expiry_ns(lease: Event) -> int:
     return since + ns_of(lease.ttl_s)
 
 
-def _hold_of(leases: list[Event], attempt: AttemptRecord, until_ns: int) -> Event | None:
+def _hold_of(leases: ActorLeases, attempt: AttemptRecord, until_ns: int, *, with_releases: bool = True) -> Event | None:
     """The last acquisition or renewal of the hold under which the attempt ran; None if it was released while it still ran.
 
     Its actor may hold the lease once more by then, for the next attempt: that is another hold.
     """
-    acquired: Event | None = None
-    for event in leases:
-        if event.actor == attempt.actor and event.event == "lease.acquired" and event.t_ns <= attempt.started_ns:
-            acquired = event
-    if acquired is None:
-        return _last_hold(leases, attempt.actor, until_ns)
-    same = [event for event in leases if event.fence in (None, acquired.fence) and event.t_ns >= acquired.t_ns]
-    return _last_hold(same, attempt.actor, until_ns)
+    acquired = bisect_right(leases.acquired, attempt.started_ns, key=T_NS)
+    if not acquired:
+        return _last_hold(leases, until_ns, with_releases=with_releases)
+    return _last_hold(leases, until_ns, since=leases.acquired[acquired - 1], with_releases=with_releases)
 
 
-def _last_hold(leases: list[Event], actor: str, until_ns: int) -> Event | None:
-    """The actor's last acquisition or renewal of a lease up to `until_ns`, None if it released it while it still ran."""
-    last: Event | None = None
-    for event in leases:
-        if event.t_ns > until_ns:
-            break
-        if event.actor != actor:
+def _last_hold(
+    leases: ActorLeases, until_ns: int, *, since: Event | None = None, with_releases: bool = True
+) -> Event | None:
+    """The actor's last acquisition or renewal up to `until_ns`, None if it released it while it still ran.
+
+    `since`: only events from this acquisition on, under its fence or none.
+    """
+    released_ns = FOREVER_NS
+    for place in range(bisect_right(leases.events, until_ns, key=T_NS) - 1, -1, -1):
+        event = leases.events[place]
+        if since is not None and event.t_ns < since.t_ns:
+            return None
+        if since is not None and event.fence not in (None, since.fence):
             continue
         if event.event != "lease.released":
-            last = event
-        elif last is not None and event.t_ns < expiry_ns(last):
-            last = None  # a release after it had run out, by a zombie, undoes nothing
-    return last
+            # A release after it had run out, by a zombie, undoes nothing.
+            return None if released_ns < expiry_ns(event) else event
+        if with_releases:
+            released_ns = event.t_ns
+    return None

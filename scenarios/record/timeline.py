@@ -1,14 +1,22 @@
 """What a history says of one task, of one attempt, of one fault: gathered in one pass, then only read."""
 
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Literal
 
-from scenarios.record.events import Event
+from scenarios.record.events import FINAL_LISTS, Event
 
 FOREVER_NS = 2**63 - 1
 """Later than every event."""
 ACKNOWLEDGEMENTS = frozenset({"submit.ok", "spawn"})
 """Events from which a task is the system's to carry out."""
+STARTED_NS = attrgetter("started_ns")
+"""The order of attempts."""
+T_NS = attrgetter("t_ns")
+"""The order of events."""
 
 
 @dataclass(slots=True)
@@ -65,6 +73,8 @@ class TaskTimeline:
     succeeded_ns: int | None = None  # when the last attempt that ended ok did so
     failures_without_start: list[Event] = field(default_factory=list)
     successes_without_start: list[Event] = field(default_factory=list)
+    buried_ns: int = FOREVER_NS  # when a dead letter or an audit row first says that it was given up
+    keyed: Event | None = None  # the latest submission that named an idempotency key
 
     @property
     def is_submitted(self) -> bool:
@@ -102,7 +112,16 @@ class TaskTimeline:
 
     def redriven_between(self, after_ns: int, until_ns: int) -> bool:
         """Whether a person put it back in this time, its bounds included."""
-        return any(after_ns <= instant <= until_ns for instant in self.redrives_ns)
+        return bisect_left(self.redrives_ns, after_ns) < bisect_right(self.redrives_ns, until_ns)
+
+    def round_of(self, instant: int) -> int:
+        """How many redrives came before this instant."""
+        return bisect_left(self.redrives_ns, instant)
+
+    def first_start_after(self, instant: int) -> AttemptRecord | None:
+        """Its first attempt that started later than this."""
+        place = bisect_right(self.attempts, instant, key=STARTED_NS)
+        return self.attempts[place] if place < len(self.attempts) else None
 
     @property
     def deadline_s(self) -> float | None:
@@ -115,6 +134,26 @@ class TaskTimeline:
         """The earliest and the latest time for which it was scheduled."""
         stated = [event.due_s for event in self.submissions if event.due_s is not None]
         return (min(stated), max(stated)) if stated else None
+
+
+@dataclass(slots=True)
+class ActorLeases:
+    """What one actor did with the lease on one resource, in the order of time; `acquired`: the acquisitions alone."""
+
+    events: list[Event] = field(default_factory=list)
+    acquired: list[Event] = field(default_factory=list)
+
+
+def leases_by_actor(leases: Mapping[str, list[Event]]) -> dict[tuple[str, str], ActorLeases]:
+    """By resource and actor; `leases` by resource."""
+    found: dict[tuple[str, str], ActorLeases] = defaultdict(ActorLeases)
+    for resource, events in leases.items():
+        for event in events:
+            own = found[resource, event.actor]
+            own.events.append(event)
+            if event.event == "lease.acquired":
+                own.acquired.append(event)
+    return dict(found)
 
 
 @dataclass(slots=True)
@@ -145,3 +184,19 @@ class FaultSpan:
     def overlaps(self, from_ns: int, until_ns: int) -> bool:
         """Whether it was on at any instant of this time, bounds included."""
         return self.begun_ns <= until_ns and self.healed_ns >= from_ns
+
+
+@dataclass(frozen=True, slots=True)
+class FinalLists:
+    """The lists of `final` as sets; empty where there is no such list."""
+
+    done: frozenset[str] = frozenset()
+    dead: frozenset[str] = frozenset()
+    cancelled: frozenset[str] = frozenset()
+    expired: frozenset[str] = frozenset()
+    pending: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, final: Event | None) -> "FinalLists":
+        """The lists of an account; none of them holds a task where there is no account."""
+        return cls() if final is None else cls(*(frozenset(getattr(final, name) or ()) for name in FINAL_LISTS))

@@ -18,10 +18,13 @@ def check(history: History, policy: Policy) -> Findings:
     exercised = 0
     for named in history.key_events:
         submissions = list(submissions_of(history.key_events[named]))
+        last_starts_ns = (
+            attempt.started_ns for one in submissions for attempt in history.tasks[one.task].attempts[-1:]
+        )
+        latest_ns = max(last_starts_ns, default=-FOREVER_NS)
         for folded in _folded(history, submissions):
             exercised += 1
-            starts = (attempt.started_ns for one in submissions for attempt in history.tasks[one.task].attempts)
-            if not any(started_ns > folded.began_ns for started_ns in starts) and not _is_closed(history, folded):
+            if latest_ns <= folded.began_ns and not _is_closed(history, folded):
                 what = "folded into a task that had already started, and nothing of its key started after it"
                 violations.append(Violation(folded.task, Proof.END, what))
     if not policy.coalesce:
@@ -37,10 +40,10 @@ def _folded(history: History, submissions: list[Submission]) -> Iterator[Submiss
         if one.id is not None:
             if first_start_ns.get(one.id, FOREVER_NS) < one.began_ns:
                 yield one
-            started_ns = min((it.started_ns for it in history.tasks[one.task].attempts), default=FOREVER_NS)
-            first_start_ns[one.id] = min(started_ns, first_start_ns.get(one.id, FOREVER_NS))
+            starts_ns = [attempt.started_ns for attempt in history.tasks[one.task].attempts[:1]]
+            first_start_ns[one.id] = min([*starts_ns, first_start_ns.get(one.id, FOREVER_NS)])
 
 
 def _is_closed(history: History, folded: Submission) -> bool:
     """Whether the submission was cancelled after it had been folded in."""
-    return any(instant >= folded.began_ns for instant in history.tasks[folded.task].cancels_ns)
+    return any(instant >= folded.began_ns for instant in history.tasks[folded.task].cancels_ns[-1:])

@@ -5,10 +5,16 @@ row that made it, where there are rows, and SUCCEEDED not before the task's firs
 before it an earlier one. Later is a read that was asked for after the former was answered, where the history says when it was asked for.
 """
 
+from bisect import bisect_right
+
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.events import FINAL_STATES
 from scenarios.record.history import Event, History, TaskTimeline
+from scenarios.record.timeline import T_NS
+
+_PLACES = {"SUCCEEDED": "done", "FAILED": "dead", "DEAD": "dead", "CANCELLED": "cancelled", "EXPIRED": "expired"}
+"""In which list of the final account a task of each final state is."""
 
 
 def check(history: History, policy: Policy) -> Findings:
@@ -35,9 +41,10 @@ def check(history: History, policy: Policy) -> Findings:
 
 def _changed(timeline: TaskTimeline) -> list[Violation]:
     former: Event | None = None
+    since_ns = 0
     for event in timeline.statuses:
         if former is not None:
-            if timeline.redriven_between(_final_since_ns(timeline, former), event.t_ns):
+            if timeline.redrives_ns and timeline.redriven_between(since_ns, event.t_ns):
                 former = None
             elif event.state != former.state and _asked_ns(event) > former.t_ns:
                 return [
@@ -45,6 +52,7 @@ def _changed(timeline: TaskTimeline) -> list[Violation]:
                 ]
         if former is None and event.state in FINAL_STATES:
             former = event
+            since_ns = _final_since_ns(timeline, former) if timeline.redrives_ns else 0
     return []
 
 
@@ -60,9 +68,12 @@ def _final_since_ns(timeline: TaskTimeline, read: Event) -> int:
     Not when the client was answered, and with a row not even when it asked: a redrive's instant is that of its statement, and until its
     transaction commits, clients rightly read what was before.
     """
-    rows = [row.t_ns for row in timeline.states if row.to == read.state and row.t_ns <= read.t_ns]
-    letters = [letter.t_ns for letter in timeline.deads if read.state == "DEAD" and letter.t_ns <= read.t_ns]
-    return max([*rows, *letters], default=_asked_ns(read))
+    rows = range(bisect_right(timeline.states, read.t_ns, key=T_NS) - 1, -1, -1)
+    row_ns = next((timeline.states[place].t_ns for place in rows if timeline.states[place].to == read.state), None)
+    letters = bisect_right(timeline.deads, read.t_ns, key=T_NS) if read.state == "DEAD" else 0
+    since_ns = [] if row_ns is None else [row_ns]
+    since_ns += [timeline.deads[letters - 1].t_ns] if letters else []
+    return max(since_ns, default=_asked_ns(read))
 
 
 def _ahead(timeline: TaskTimeline, finals: list[Event]) -> list[Violation]:
@@ -104,23 +115,15 @@ def _contradicted(history: History, timeline: TaskTimeline, finals: list[Event])
     last = finals[-1]
     if final is None:
         return []
-    since_ns = _final_since_ns(timeline, last)
-    if any(redriven_ns >= since_ns for redriven_ns in timeline.redrives_ns):
-        return []
-    task = timeline.task
-    places = {
-        "SUCCEEDED": (final.done, lists.done),
-        "FAILED": (final.dead, lists.dead),
-        "DEAD": (final.dead, lists.dead),
-        "CANCELLED": (final.cancelled, lists.cancelled),
-        "EXPIRED": (final.expired, lists.expired),
-    }
     assert last.state is not None
-    listed, expected = places[last.state]
-    if task in expected:
+    place = _PLACES[last.state]
+    task = timeline.task
+    if task in getattr(lists, place):
+        return []
+    if timeline.redrives_ns and timeline.redrives_ns[-1] >= _final_since_ns(timeline, last):
         return []
     elsewhere = any(task in tasks for tasks in (lists.done, lists.dead, lists.cancelled, lists.expired, lists.pending))
-    if listed is None and not elsewhere:
+    if getattr(final, place) is None and not elsewhere:
         return []
     where = "lists it elsewhere" if elsewhere else "does not list it so"
     return [Violation(task, Proof.END, f"a client read {last.state}, and the final account {where}")]
