@@ -105,10 +105,14 @@ def _never_seen(strikes: Iterable[FaultRecord], history: History, files: Collect
 
     Use file names too, because a prefiltered history lacks events. A worker may be idle for a run if others took all tasks.
     """
+    of_handlers = [
+        one for one in strikes if one.stopped_process and _HANDLER_ROLE in one.roles and one.bit_ns is not None
+    ]
+    if not of_handlers:
+        return
     actors = {event.actor for event in history.events if event.event not in _TOLD_OF_PROCESSES}
-    for strike in strikes:
-        is_of_handler = strike.stopped_process and _HANDLER_ROLE in strike.roles
-        if not is_of_handler or strike.bit_ns is None or strike.target in actors:
+    for strike in of_handlers:
+        if strike.target in actors:
             continue
         if not any(file.startswith(f"history.{strike.target}.") for file in files):
             yield f"fault {strike.fault} struck {strike.target}, of which nothing was ever seen"
@@ -116,9 +120,10 @@ def _never_seen(strikes: Iterable[FaultRecord], history: History, files: Collect
 
 def _told_otherwise(strikes: Collection[FaultRecord], history: History) -> Iterator[str]:
     """Steps of strikes that are in the history and not in run.json, or the other way round."""
+    of_faults = [one for one in history.events if one.fault is not None]
     for event, instant, words in _STEPS:
         stated = Counter((strike.fault, strike.target) for strike in strikes if getattr(strike, instant) is not None)
-        told = Counter((str(one.fault), str(one.target)) for one in history.events if one.event == event)
+        told = Counter((str(one.fault), str(one.target)) for one in of_faults if one.event == event)
         for fault, target in sorted(stated.keys() | told.keys()):
             in_run, in_history = stated[fault, target], told[fault, target]
             if in_run != in_history:
@@ -131,7 +136,7 @@ def _crashes_told_otherwise(facts: RunFacts, history: History) -> Iterator[str]:
         return  # an earlier version did not count
     seen = Counter(facts.died)
     seen.update(one.target for one in facts.strikes if one.ended_process and one.bit_ns is not None)
-    told = Counter(event.actor for event in history.events if event.event == "crash")
+    told = Counter({actor: len(crashes) for actor, crashes in history.crashes.items()})
     for actor in sorted(seen.keys() | told.keys()):
         if seen[actor] != told[actor]:
             yield f"{actor} crashed {told[actor]} times in the history, and the lab saw {seen[actor]}"
