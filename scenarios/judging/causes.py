@@ -4,9 +4,9 @@ import enum
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from scenarios.judging.policy import ACK_S, Policy
 from scenarios.record.history import (
@@ -35,8 +35,7 @@ class Cause(enum.StrEnum):
     UNEXPLAINED = "unexplained"
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(NamedTuple):
     """A start of a task except its first, with the start before it.
 
     `is_redelivery`: the same message came again, because its acknowledgement was lost or a fault stood in its way; it is no retry, so it

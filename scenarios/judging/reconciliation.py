@@ -119,6 +119,11 @@ def latest_retry_ns(timeline: TaskTimeline, failure: AttemptRecord, policy: Poli
 
 def numbers_in_rounds(timeline: TaskTimeline) -> dict[int, int]:
     """By `id` of each attempt its number since the last redrive, from 1: the one that the system gave it, else its place."""
+    if not timeline.redrives_ns:
+        return {
+            id(attempt): place if attempt.number is None else attempt.number
+            for place, attempt in enumerate(timeline.attempts, start=1)
+        }
     numbers: dict[int, int] = {}
     given: list[int] = []
     for _, same_round in groupby(timeline.attempts, key=attrgetter("round")):

@@ -127,6 +127,9 @@ def _missing(
     lists = history.lists
     if timeline.task in lists.dead or timeline.task in lists.cancelled or timeline.task in lists.expired:
         return []
+    used_up = policy.attempts_max is not None and len(failures) >= policy.attempts_max
+    if not used_up and not any(failure.error == "permanent" for failure in failures):
+        return []
     done = is_done(history, timeline, policy)
     succeeded_ns: dict[int, int] = {}
     for attempt in timeline.attempts:
