@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from heapq import merge
 from typing import Any
 
@@ -52,7 +53,9 @@ def _time(event: Event) -> int:
     return event.t_ns
 
 
+@lru_cache(maxsize=256)
 def _task(payload: str) -> str:
+    """Cached, because the account is read after every commit, and most payloads have not changed."""
     return str(json.loads(payload)["task"])
 
 
