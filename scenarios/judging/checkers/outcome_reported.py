@@ -66,10 +66,11 @@ def _ended_ns(timeline: TaskTimeline) -> int:
 
 def _last_read(allowed: AllowedDelays, timeline: TaskTimeline, policy: Policy) -> Event | None:
     """The last status that was requested after the bound, and answered while results are kept."""
-    if not timeline.statuses:
+    budget_ns = ns_of(REPORT_S if policy.budget_s is None else policy.budget_s)
+    if not timeline.statuses or timeline.statuses[-1].t_ns <= (timeline.succeeded_ns or 0) + budget_ns:
         return None
     ended_ns = _ended_ns(timeline)
-    bound_ns = ended_ns + ns_of(REPORT_S if policy.budget_s is None else policy.budget_s)
+    bound_ns = ended_ns + budget_ns
     if timeline.statuses[-1].t_ns <= bound_ns:
         return None
     until_ns = FOREVER_NS if policy.result_ttl_s is None else ended_ns + ns_of(policy.result_ttl_s)
