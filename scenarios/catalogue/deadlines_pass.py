@@ -15,7 +15,7 @@ SCENARIO = Scenario(
         work_s=Between(0.05, 0.1),
         traits=(
             HasDeadline(percent=50, deadline_s=Between(0.3, 1.5)),
-            OutlastsDeadline(percent=8, deadline_s=Between(0.8, 1.5), beyond_s=1.5),
+            OutlastsDeadline(percent=4, deadline_s=Between(0.8, 1.5), beyond_s=1.5),
         ),
     ),
     strikes=(),
