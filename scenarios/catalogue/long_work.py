@@ -14,11 +14,12 @@ SCENARIO = Scenario(
         tasks=40,
         rate_per_s=20,
         work_s=Between(0.01, 0.05),
-        traits=(OutlastsLease(percent=10, leases=Between(1.3, 2.0)),),
+        traits=(OutlastsLease(percent=10, leases=Between(1.3, 4.0)),),
     ),
     strikes=(Strike(KillProcess(), when=AttemptBegun(nth=Between(10, 25)), lasts_s=Between(0.3, 1.0)),),
     premises=(WorkDuring(KillProcess.name),),
     at_stake=(
+        Guarantee.LEASE_KEPT,
         Guarantee.SINGLE_HOLDER,
         Guarantee.DUPLICATES_EXPLAINED,
         Guarantee.EXACTLY_ONE_EFFECT,

@@ -44,6 +44,8 @@ FOUND = {
     "idempotent_submission": ("resubmissions", {G.IDEMPOTENT_SUBMISSION}),
     "cancel_honoured": ("tasks_cancelled", {G.CANCEL_HONOURED}),
     "deadline_honoured": ("deadlines_pass", {G.DEADLINE_HONOURED}),
+    "not_done_after_deadline": ("deadline_while_running", {G.NOT_DONE_AFTER_DEADLINE}),
+    "lease_kept": ("long_work", {G.LEASE_KEPT}),
     "pause_honoured": ("tasks_paused", {G.PAUSE_HONOURED}),
     "not_before_due": ("due_later", {G.NOT_BEFORE_DUE}),
     "due_in_time": ("due_later", {G.DUE_IN_TIME}),

@@ -99,6 +99,18 @@ class _NeverTooLate(Store):
         pass
 
 
+class _NeverOver(Store):
+    def is_over(self, tx: Transaction, row: sqlite3.Row) -> bool:
+        return False
+
+
+class _RenewsOnce(Store):
+    def renew(self, claim: Claim) -> bool:
+        with self.file.writing() as tx:
+            tx.change("UPDATE tasks SET lease_until = ? WHERE id = ? AND fence = ?", tx.now + 10, claim.id, claim.fence)
+        return False  # so that its worker does not ask again
+
+
 class _NeverPaused(Store):
     def is_paused(self, tx: Transaction, row: sqlite3.Row) -> bool:
         return False
@@ -158,6 +170,8 @@ STORES: Mapping[str, type[Store]] = {
     "due_in_time": _DueTooLate,
     "cancel_honoured": _CancelsNothing,
     "deadline_honoured": _NeverTooLate,
+    "not_done_after_deadline": _NeverOver,
+    "lease_kept": _RenewsOnce,
     "pause_honoured": _NeverPaused,
     "order_kept": _NeverBehind,
     "concurrency_bounded": _NeverCrowded,

@@ -66,6 +66,9 @@ class Office:
         window={"kind": "sliding", "n": NEW_TASKS[0], "per_s": NEW_TASKS[1]},
         execution_window={"kind": "sliding", "n": STARTS[0], "per_s": STARTS[1], "by": "scope"},
         catch_up="all",
+        dead_letters=True,
+        renew_s=1.0,
+        ends_at_deadline=True,
     )
 
     def __init__(self, defect: str = "", name: str = "office") -> None:

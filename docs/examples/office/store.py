@@ -233,12 +233,19 @@ class Store:
             row = self.held(tx, claim)
             if row is None:
                 return
+            if self.is_over(tx, row):
+                self.move(tx, row, "EXPIRED")
+                return
             self.move(tx, row, "SUCCEEDED", result=handed_back.get("result"))
             for child in handed_back.get("children", ()):
                 self.spawn(tx, child, row, parent=claim.id, available=tx.now)
             if "then" in handed_back:
                 self.spawn(tx, handed_back["then"], row, parent=claim.id, available=NEVER, after_parent=1)
             self.release_followers(tx, claim.id)
+
+    def is_over(self, tx: Transaction, row: sqlite3.Row) -> bool:
+        """Whether its deadline has passed."""
+        return row["deadline"] is not None and tx.now > row["deadline"]
 
     def fail(self, claim: Claim, error: str, chance: float) -> None:
         """The attempt failed: another one after a while, or none."""
