@@ -6,7 +6,8 @@ PYTHON = python3
 VENV = .venv
 BIN = $(VENV)/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
-PYTEST = $(BIN)/pytest
+# A process for each core, four at most: each starts services of its own. A file of tests stays in one process, the slow folders come first.
+PYTEST = $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # One target for each kind of test; tests/README.md describes them.
 KINDS = test-unit test-stateful test-simulation test-conformance test-services test-end-to-end test-negative test-plugin test-packaging test-browser test-architecture test-third-party

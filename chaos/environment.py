@@ -9,9 +9,6 @@ from chaos.injection import Injection
 from chaos.process import Process as Process
 from chaos.process import ProcessSpec as ProcessSpec
 from chaos.services.addresses import SERVICE_NAMES as SERVICE_NAMES
-from chaos.services.addresses import MysqlAddress as MysqlAddress
-from chaos.services.addresses import RabbitmqAddress as RabbitmqAddress
-from chaos.services.addresses import RedisAddress as RedisAddress
 from chaos.services.addresses import ServiceName as ServiceName
 from chaos.services.addresses import Services as Services
 from chaos.services.contents import ServiceItem
@@ -24,7 +21,7 @@ class AnyEnvironment(Protocol):
     offers: frozenset[ServiceName]
 
     def __enter__(self) -> "AnyEnvironment":
-        """Start the services that were asked for, in parallel."""
+        """Start the requested services, in parallel."""
 
     def __exit__(self, *exc_info: object) -> None:
         """End every process, remove every file. Idempotent."""
@@ -37,14 +34,14 @@ class AnyEnvironment(Protocol):
         """Version of each service, as the service reports it."""
 
     def can(self, fault: Fault) -> str:
-        """Why this environment cannot do the fault, in one sentence; "" if it can. May be asked before it is entered."""
+        """Why this environment cannot do the fault, in one sentence; "" if it can. May be called before `with`."""
 
 
 class Environment(AnyEnvironment, Protocol):
     """A real environment: services, processes of a system under test, faults."""
 
     def __enter__(self) -> "Environment":
-        """Start the services that were asked for, in parallel."""
+        """Start the requested services, in parallel."""
 
     def provision(self, namespace: str, *, linked: Sequence[str] = ()) -> Services:
         """A fresh namespace for one run: an empty database, no keys, no queues of that prefix.
@@ -53,7 +50,7 @@ class Environment(AnyEnvironment, Protocol):
         """
 
     def start_process(self, spec: ProcessSpec, *, log_directory: Path) -> Process:
-        """Start a process of the system under test; it dies with the lab, whatever kills the lab.
+        """Start a process of the system under test; it dies with the lab, even if the lab is killed.
 
         Raises:
             ProcessFailed: it could not be started, or `runs_once` and it did not exit 0.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 class ChaosError(Exception):
-    """The lab could not do its part; the message says which part, why, and what to do."""
+    """The lab failed in a step; the message says in which, why, and what to do."""
 
 
 class ServiceUnavailable(ChaosError):

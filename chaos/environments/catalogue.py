@@ -32,7 +32,7 @@ class EnvironmentName(StrEnum):
 
 
 def environment_class(name: EnvironmentName) -> Any:
-    """The class of that name. (Any: each is made from arguments of its own.)"""
+    """The class of that name. (Any: each has other arguments.)"""
     module, _, found = name.address.partition(":")
     return getattr(import_module(f"{__package__}.{module}"), found)
 

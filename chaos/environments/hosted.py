@@ -118,7 +118,7 @@ class HostedEnvironment:
         return injection
 
     def can(self, fault: Fault) -> str:
-        """Why this environment cannot do the fault, in one sentence; "" if it can. May be asked before it is entered."""
+        """Why this environment cannot do the fault, in one sentence; "" if it can. May be called before `with`."""
         if flaw := fault.flaw():
             return flaw
         refused = f"the environment {self.name!r} cannot do {fault.name}: "

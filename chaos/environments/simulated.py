@@ -6,28 +6,29 @@ from types import MappingProxyType
 
 from chaos.environment import AnyEnvironment, ServiceName
 from chaos.faults import Fault
+from chaos.simulation import SERVICES
 
 
 class SimulatedEnvironment(AnyEnvironment):
     """Nothing to start or clean up: each world is created, run and discarded within one call."""
 
     name = "simulated"
-    offers: frozenset[ServiceName] = frozenset({"mysql", "redis", "rabbitmq"})
+    offers: frozenset[ServiceName] = frozenset(SERVICES)
 
     def __enter__(self) -> "SimulatedEnvironment":
-        """Nothing is started."""
+        """Without effect."""
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """Nothing is left."""
+        """Without effect."""
 
     @property
     def startup_s(self) -> Mapping[str, float]:
-        """No service takes any time."""
+        """Empty: no service is started."""
         return MappingProxyType({})
 
     def versions(self) -> Mapping[str, str]:
-        """Of SQLite, which stands for the database."""
+        """The version of SQLite, which simulates the database."""
         return {"sqlite": sqlite3.sqlite_version}
 
     def can(self, fault: Fault) -> str:

@@ -1,6 +1,6 @@
-"""The warden: a small process that is the parent of everything a lab starts, and ends all of it when the lab ends, however it ends.
+"""The warden: a small process that is the parent of everything a lab starts, and ends all of it after any end of the lab.
 
-Run as a script of its own (standard library only): `python -I -S warden.py CONTROL_FD LAB_PIDFD DIRECTORY`. Two processes watch
+Run as a separate script (standard library only): `python -I -S warden.py CONTROL_FD LAB_PIDFD DIRECTORY`. Two processes watch
 each other: the *warden* starts the lab's children and serves the lab's requests; the *guard*, its parent, only waits to outlive it.
 
 - The lab ends (exit, exception, Ctrl-C, kill -9): the warden sees the end of its connection or of the lab's process.

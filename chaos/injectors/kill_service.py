@@ -1,4 +1,4 @@
-"""kill -9 of a service of the lab's own."""
+"""kill -9 of a service that the lab runs."""
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable

@@ -93,7 +93,7 @@ class RelayedConnection:
             if not self._link.frozen_by:
                 self._broker.socket.connect(self._link.upstream)
         except BlockingIOError:
-            pass  # under way
+            pass  # in progress
         except OSError:
             self.cut()
         self.update()

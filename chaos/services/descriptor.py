@@ -1,4 +1,4 @@
-"""The descriptor of a service: all that the lab knows of it. Environments and links use descriptors and name no service."""
+"""The descriptor of a service: everything that the lab uses of it. Environments and links use descriptors and name no service."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

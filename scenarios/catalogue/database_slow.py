@@ -25,7 +25,6 @@ SCENARIO = Scenario(
         Guarantee.NO_STUCK_TASK,
         Guarantee.EXACTLY_ONE_EFFECT,
         Guarantee.DUPLICATES_EXPLAINED,
-        Guarantee.FENCED_WRITES,
         Guarantee.SINGLE_HOLDER,
         Guarantee.RECOVERS_IN_TIME,
     ),

@@ -19,7 +19,7 @@ ACKNOWLEDGED = 10
 SCENARIO = Scenario(
     name="relay_killed_after_publish",
     story=(
-        "The connection of the publishing process is cut right after a publish: its confirm never arrives, nor do later messages; then the "
+        "Right after a publish, nothing passes any more between the publishing process and RabbitMQ, so its confirm never comes; then the "
         "process is killed. Every accepted task must still reach the broker; a task that reaches it twice must be done once."
     ),
     workload=Workload(tasks=100, rate_per_s=40, work_s=Between(0.01, 0.05)),

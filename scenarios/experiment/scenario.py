@@ -38,6 +38,7 @@ from scenarios.judging.premises import AckOfKnownTask as AckOfKnownTask
 from scenarios.judging.premises import DiedOfTask as DiedOfTask
 from scenarios.judging.premises import EnoughWork as EnoughWork
 from scenarios.judging.premises import KilledAfterEffect as KilledAfterEffect
+from scenarios.judging.premises import LeaseOutlasted as LeaseOutlasted
 from scenarios.judging.premises import LockTakenOver as LockTakenOver
 from scenarios.judging.premises import LostAtWork as LostAtWork
 from scenarios.judging.premises import Premise as Premise

@@ -11,9 +11,7 @@ from typing import Any, ClassVar
 
 from scenarios.experiment.arrival import Arrival, Limits
 from scenarios.experiment.ranges import Between, draw
-
-UNSTATED_LEASE_S = 2.0
-"""Assumed duration of a lease that a system does not state."""
+from scenarios.judging.premises import UNSTATED_LEASE_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +27,22 @@ class Trait:
         return self.needs is None or self.needs in limits.capabilities
 
     def given(self, arrivals: Sequence[Arrival], chance: Random, limits: Limits) -> tuple[Arrival, ...]:
-        """The same submissions, some of them with this trait."""
+        """The same submissions, `percent` of them with this trait: at least one, where one may have it."""
+        struck = self._struck(arrivals, chance)
         return tuple(
-            self._given(arrival, chance, limits) if chance.randrange(100) < self.percent else arrival
-            for arrival in arrivals
+            self._given(arrival, chance, limits) if number in struck else arrival
+            for number, arrival in enumerate(arrivals)
         )
+
+    def _struck(self, arrivals: Sequence[Arrival], chance: Random) -> frozenset[int]:
+        """The places of the submissions that get it."""
+        places = [number for number, arrival in enumerate(arrivals) if self._may_have(arrival)]
+        count = max(1, round(len(arrivals) * self.percent / 100))
+        return frozenset(chance.sample(places, min(count, len(places))))
+
+    def _may_have(self, arrival: Arrival) -> bool:
+        """Whether nothing that is planned already stands against it."""
+        return True
 
     def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
         """One submission with the trait."""
@@ -41,23 +50,31 @@ class Trait:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FailsUnknown(Trait):
+class _Ending(Trait):
+    """How its tries end; a task has one way to fail."""
+
+    def _may_have(self, arrival: Arrival) -> bool:
+        return "outcomes" not in arrival.submit.payload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailsUnknown(_Ending):
     """It fails `times` times, and nobody can tell whether a retry would heal it."""
 
     times: int = 1
 
     def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
-        return _ending(arrival, ["unknown"] * self.times)
+        return _with(arrival, outcomes=["unknown"] * self.times)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KillsWorker(Trait):
+class KillsWorker(_Ending):
     """Its handler ends its own process by SIGKILL, `times` times; None: always (poison)."""
 
     times: int | None = None
 
     def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
-        return _ending(arrival, ["die"] * (limits.attempts_max + 3 if self.times is None else self.times))
+        return _with(arrival, outcomes=["die"] * (limits.attempts_max + 3 if self.times is None else self.times))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +224,8 @@ class SharesKey(Trait):
 
     def given(self, arrivals: Sequence[Arrival], chance: Random, limits: Limits) -> tuple[Arrival, ...]:
         """The same submissions, and the others among them by their time."""
-        others = [self._given(arrival, chance, limits) for arrival in arrivals if chance.randrange(100) < self.percent]
+        struck = self._struck(arrivals, chance)
+        others = [self._given(arrivals[number], chance, limits) for number in sorted(struck)]
         return tuple(sorted([*arrivals, *others], key=lambda arrival: arrival.at_s))
 
     def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
@@ -224,11 +242,6 @@ class OfFewUsers(Trait):
 
     def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
         return _submitting(arrival, user=f"user-{chance.randint(1, self.users)}")
-
-
-def _ending(arrival: Arrival, outcomes: list[str]) -> Arrival:
-    """With these outcomes, unless others are planned already: one task has one way to fail."""
-    return arrival if "outcomes" in arrival.submit.payload else _with(arrival, outcomes=outcomes)
 
 
 def _with(arrival: Arrival, **payload: object) -> Arrival:

@@ -14,6 +14,8 @@ from scenarios.record.run_facts import FaultRecord, RunFacts
 
 ACKNOWLEDGED_SHARE_MIN = 0.1
 """Minimum share of acknowledged tasks among those submitted after the warm-up."""
+UNSTATED_LEASE_S = 2.0
+"""Assumed duration of a lease that a system does not state."""
 NAME = "premise"
 """The field of a premise in run.json that names its class."""
 
@@ -153,6 +155,25 @@ class LostAtWork(Premise):
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseOutlasted(Premise):
+    """An attempt that ended by itself had worked for longer than the lease that the system states."""
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the longest attempt."""
+        lease_s = facts.pace.get("lease_s", UNSTATED_LEASE_S)
+        attempts = [attempt for line in history.tasks.values() for attempt in line.attempts]
+        lasted_s = max(
+            ((one.ended_ns - one.started_ns) / 1e9 for one in attempts if one.ended_ns is not None), default=0.0
+        )
+        if lasted_s > lease_s:
+            return ""
+        return (
+            f"the longest attempt lasted {lasted_s:.3g} s, no longer than a lease of {lease_s:g} s: let the handler work for the time "
+            "that its payload states, or state the lease (Pace.lease_s) that the system has"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Seen(Premise):
     """Events of this name were recorded, `at_least` so many; of failed attempts, those with this `error`."""
 
@@ -195,6 +216,7 @@ PREMISES: Mapping[str, type[Premise]] = {
         KilledAfterEffect,
         AckOfKnownTask,
         LostAtWork,
+        LeaseOutlasted,
         Seen,
         DiedOfTask,
     )

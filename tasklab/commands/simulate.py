@@ -95,9 +95,10 @@ def simulate(
         append_current_directory()
         if out is not None:
             file_for_rows(out)
-        names = [name_without(name, without) for name in scenarios or series_names()]
+        explorer = explorer_of(system)
+        names = [name_without(name, without) for name in scenarios or series_names(explorer.simulation.terms)]
         for name in names:
-            explorer_of(system).series(name)  # an unknown name is wrong usage here, not later in a worker
+            explorer.series(name)  # an unknown name is wrong usage here, not later in a worker
         until_s = None if minutes is None else time.monotonic() + 60 * minutes
         works = works_of(names, seeds_of(seeds, shard, until_s=until_s))
         done = _carry_out(system, works, _executor(executor, jobs), lambda row: _keep(row, out, as_json=as_json))

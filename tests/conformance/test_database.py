@@ -85,13 +85,14 @@ def both(
 
     What `second` returned, whether it had by the time the first ended, and what it raised.
     """
-    written, seen = clients.signal(), clients.signal()
+    written, connected, seen = clients.signal(), clients.signal(), clients.signal()
     done: list[str] = []
 
     def one() -> bool:
         with clients.engine().connect() as connection:
             first(connection)
             written.give()
+            connected.wait()  # on a busy machine a new connection may take longer than the rest below
             clients.rest(A_WHILE_S)
             waited = not done
             connection.commit() if commits else connection.rollback()
@@ -101,6 +102,7 @@ def both(
     def other() -> Any:
         written.wait()
         with clients.engine().connect() as connection:
+            connected.give()
             result = second(connection)
             done.append("done")
             connection.commit()

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from chaos.environment import RedisAddress, Services
+from chaos.environment import Services
+from chaos.services.addresses import RedisAddress
 from scenarios.contract.system import (
     Account,
     Accountable,

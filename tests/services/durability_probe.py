@@ -6,8 +6,9 @@ import pymysql
 from pamqp import commands
 
 from chaos.deadline import Deadline
-from chaos.environment import RabbitmqAddress, RedisAddress, Services
+from chaos.environment import Services
 from chaos.ports import LOOPBACK
+from chaos.services.addresses import RabbitmqAddress, RedisAddress
 from chaos.services.rabbitmq.amqp_client import AmqpClient
 from chaos.services.redis.server import ask_primary, client
 

@@ -9,12 +9,13 @@ import pika
 import pytest
 from pika.exceptions import AMQPError
 
-from chaos.environment import RabbitmqAddress, Services
+from chaos.environment import Services
 from chaos.environments.local import LocalEnvironment
 from chaos.errors import ChaosError, FaultDidNotBite
 from chaos.faults import KillService, SwallowAck, WithholdConfirm
 from chaos.hosting.processes import HostedProcess
 from chaos.injection import Evidence, Message
+from chaos.services.addresses import RabbitmqAddress
 
 pytestmark = pytest.mark.services
 

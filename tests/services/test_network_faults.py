@@ -219,7 +219,7 @@ def test_other_processes_do_not_see_it(
         ),
         (DegradeNetwork("worker-1", "mysql", "delay", 0), "needs a value of 1 or more"),
         (DegradeNetwork("worker-1", "mysql", "slow", -5), "needs a value of 1 or more"),
-        (DegradeNetwork("worker-1", "redis", "delay", 50), "reached by Sentinels"),
+        (DegradeNetwork("worker-1", "redis", "delay", 50), "its clients ask Sentinels"),
         (DegradeNetwork("worker-1", "kafka", "delay", 50), "it has no service 'kafka'; it has mysql, rabbitmq, redis"),
     ],
 )

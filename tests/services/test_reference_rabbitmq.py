@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 import pytest
 from pamqp import commands, frame
 
-from chaos.environment import RabbitmqAddress, Services
+from chaos.environment import Services
 from chaos.environments.local import LocalEnvironment
 from chaos.faults import KillService
+from chaos.services.addresses import RabbitmqAddress
 from reference_impl.adapters.rabbitmq import RabbitBroker, RabbitConsumer
 from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable
 from reference_impl.ports import Delivery, Message, PublishOutcome, Topology

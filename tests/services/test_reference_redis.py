@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import redis
 
-from chaos.environment import RedisAddress, Services
+from chaos.environment import Services
 from chaos.environments.local import LocalEnvironment
 from chaos.faults import FailOverRedis
+from chaos.services.addresses import RedisAddress
 from reference_impl.adapters.redis import RedisCache, redis_cache
 from reference_impl.errors import CacheUnavailable
 from tests.services.wire import Wire

@@ -187,6 +187,6 @@ def test_it_is_red_when_it_is_down(server: ToxiproxyServer, tmp_path: Path) -> N
 
     server.kill()
 
-    assert "nothing listens" in server.missing()
+    assert "no server listens" in server.missing()
     server.respawn()
     server.await_ready(Deadline.after(30.0))

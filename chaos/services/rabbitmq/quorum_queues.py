@@ -40,7 +40,7 @@ class QuorumQueues:
         self._twice_before = self._started_twice()
 
     def confirmed_data_lost_by_kill(self) -> str:
-        """The queues that the node has forgotten all the same, as a sentence; "" if it knows them all."""
+        """The queues that the node has forgotten all the same, as a sentence; "" if none."""
         forgotten = sorted(self._started_twice() - self._twice_before)
         if not forgotten:
             return ""

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import msgspec
 
+from scenarios.experiment.fitting import check_capabilities
 from scenarios.lookup import find_scenario, scenario_names
-from scenarios.simulated.system import Simulation, without
+from scenarios.simulated.system import Simulation, Terms, without
 from scenarios.simulated.worlds import catalogue, crash_points, swarm
 from scenarios.simulated.worlds.plan import WorldPlan
 
@@ -16,9 +17,10 @@ Series = Callable[[int], WorldPlan]
 """From a seed or number to a world."""
 
 
-def series_names() -> list[str]:
-    """The names of all series."""
-    return [swarm.NAME, crash_points.NAME, *scenario_names()]
+def series_names(terms: Terms) -> list[str]:
+    """The names of all series that a system with these terms can have."""
+    able = (name for name in scenario_names() if terms.capabilities.issuperset(find_scenario(name).needs))
+    return [swarm.NAME, crash_points.NAME, *able]
 
 
 _WITHOUT = "-without-"
@@ -39,7 +41,7 @@ def find_series(name: str, simulation: Simulation) -> Series:
 
     Raises:
         UnknownName: there is none, or no such safety net.
-        NotApplicable: the system does not say what it promises without a safety net.
+        NotApplicable: the system does not say what it promises without a safety net, or lacks a capability that the scenario needs.
     """
     base, _, net = name.partition(_WITHOUT)
     if net:
@@ -52,4 +54,5 @@ def find_series(name: str, simulation: Simulation) -> Series:
         points = crash_points.CrashPoints(simulation)
         return points.world_of
     scenario = find_scenario(name)
+    check_capabilities(scenario, terms.capabilities)
     return lambda seed: catalogue.world_of(scenario, seed, terms)

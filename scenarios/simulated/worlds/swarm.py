@@ -19,6 +19,7 @@ from chaos.faults import (
     SwallowAck,
     WithholdConfirm,
 )
+from chaos.simulation import SERVICES
 from scenarios.experiment.plan import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedCallFault, PlannedStrike, PlannedTask, WorldPlan
@@ -32,7 +33,6 @@ SURE_TRIES = 6
 STORM_S = 1.2
 """Faults at a time strike within this time."""
 
-_SERVICES = ("mysql", "redis", "rabbitmq")
 _CALLS_MAX = {"worker": 36, "relay": 60, "rescuer": 50, "api": 9}
 """Call faults are drawn among the first calls of a loop, up to this number (for the API: of a request)."""
 
@@ -47,7 +47,7 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         slots=chance.choice((1, 1, 2)),
         rescuers=chance.choice((1, 2, 2, 3)),
     )
-    tasks = _tasks(chance, terms.policy.attempts_max or 1)
+    tasks = _with_more(Random(f"{seed}/{NAME}/more"), terms, _tasks(chance, terms.policy.attempts_max or 1))
     kinds = [kind for kind in _KINDS if chance.random() < 0.3]
     if _withhold_confirm in kinds:
         sizes = msgspec.structs.replace(sizes, relays=1)  # of two, either may publish everything
@@ -97,6 +97,25 @@ def _task(chance: Random, number: int, spread_s: float, attempts_max: int, *, tr
         cancel_s=round(chance.uniform(0.0, 0.5), 3) if chance.random() < 0.12 else None,
         deadline_s=round(chance.uniform(0.05, 4.0), 3) if chance.random() < 0.08 else None,
     )
+
+
+def _with_more(chance: Random, terms: Terms, tasks: tuple[PlannedTask, ...]) -> tuple[PlannedTask, ...]:
+    """The tasks, some with longer work than a lease, more reports of progress, or a person who puts them back when they are dead.
+
+    Drawn apart from everything else: the rest of a world is what it was before these were there.
+    """
+    return tuple(_with_more_of(chance, terms, task) for task in tasks)
+
+
+def _with_more_of(chance: Random, terms: Terms, task: PlannedTask) -> PlannedTask:
+    payload = dict(task.payload)
+    if chance.random() < 0.06:
+        payload["work_s"] = round((terms.pace.lease_s or UNSTATED_S) * chance.uniform(1.1, 1.8), 3)
+    if chance.random() < 0.1:
+        payload["reports"] = chance.choice((2, 3))
+    is_doomed = payload.get("outcomes") == ["permanent"] or len(payload.get("outcomes", ())) > 1
+    redriven = chance.random() < 0.5 and is_doomed and "redrive" in terms.capabilities
+    return msgspec.structs.replace(task, payload=payload, redriven=redriven)
 
 
 def _outcomes(chance: Random, attempts_max: int) -> list[str]:
@@ -223,7 +242,7 @@ def _at_sync_point(fault: str, draw: _Draw, when: str, lasts_s: float) -> Planne
 
 
 def _kill_service(draw: _Draw) -> PlannedStrike:
-    service = draw.chance.choice(("mysql", "redis", "rabbitmq", "rabbitmq"))
+    service = draw.chance.choice((*SERVICES, "rabbitmq"))  # the broker twice as often
     return PlannedStrike(KillService.name, {"service": service}, at_s=draw.instant_s(), lasts_s=draw.short_s())
 
 
@@ -250,7 +269,7 @@ def _degrade(draw: _Draw) -> PlannedStrike:
     kind = draw.chance.choice(("blackhole", "blackhole", "delay", "reset", "refuse"))
     aim = {
         "process": draw.process(),
-        "service": draw.chance.choice(_SERVICES),
+        "service": draw.chance.choice(SERVICES),
         "kind": kind,
         "value": round(draw.chance.uniform(5.0, 500.0), 1),
     }

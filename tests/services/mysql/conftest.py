@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 from sqlalchemy import Engine
 
-from chaos.environment import MysqlAddress
 from chaos.environments.local import LocalEnvironment
+from chaos.services.addresses import MysqlAddress
 from reference_impl.adapters.mysql import mysql_engine
 from reference_impl.migrations import migrate
 from reference_impl.rows import schema

@@ -8,7 +8,7 @@ from typing import Any
 import pymysql
 from sqlalchemy import Connection, Engine, select, text
 
-from chaos.environment import MysqlAddress
+from chaos.services.addresses import MysqlAddress
 from reference_impl.adapters.mysql import mysql_engine
 from reference_impl.adapters.system import SystemEntropy
 from reference_impl.rows import outbox, schema, store

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 from sqlalchemy import Connection, Engine, event, text
 
-from chaos.environment import MysqlAddress
+from chaos.services.addresses import MysqlAddress
 from reference_impl.adapters.mysql import mysql_engine
 from reference_impl.errors import DatabaseUnavailable
 from reference_impl.rows import schema, store, transactions

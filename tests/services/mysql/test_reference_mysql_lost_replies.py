@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 from sqlalchemy import Engine, func, select, text
 
-from chaos.environment import MysqlAddress
+from chaos.services.addresses import MysqlAddress
 from reference_impl.errors import CommitUnknown, DatabaseUnavailable
 from reference_impl.rows import schema, settlement
 from reference_impl.rows.transactions import transact

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 from sqlalchemy import Engine, select
 
-from chaos.environment import MysqlAddress
+from chaos.services.addresses import MysqlAddress
 from reference_impl.adapters.mysql import mysql_engine
 from reference_impl.rows import schema, store
 from reference_impl.rows.database_clock import now_us

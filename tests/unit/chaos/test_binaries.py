@@ -7,6 +7,7 @@ import pytest
 from chaos import binaries
 from chaos.binaries import ProgramStatus, find, inventory, rabbitmq_home, require
 from chaos.errors import ServiceUnavailable
+from chaos.services.addresses import SERVICE_NAMES
 from chaos.services.rabbitmq.server import _minimal_copy
 
 
@@ -124,3 +125,7 @@ def install_wrapper(root: Path) -> Path:
     link = root / "usr/sbin/rabbitmq-server"
     link.symlink_to(real / "rabbitmq-script-wrapper")
     return link
+
+
+def test_every_service_has_a_program_that_serves_it() -> None:
+    assert {program.service for program in binaries.PROGRAMS} == {*SERVICE_NAMES, None}

@@ -19,6 +19,7 @@ from chaos.faults import (
     injector_name,
 )
 from chaos.injection import Injection, Message
+from chaos.simulation import SERVICES
 from chaos.simulation.injectors import injection
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.network.network import Line, LineCut
@@ -350,3 +351,7 @@ def test_a_fault_that_makes_no_sense_is_refused(small: SmallWorld, fault: Fault,
             make(small, fault)
 
     small.run(body)
+
+
+def test_a_world_has_the_simulated_services_and_the_outside_resource(small: SmallWorld) -> None:
+    assert set(small.world.services) == {*SERVICES, "outside"}
