@@ -125,7 +125,10 @@ def latest_retry_ns(timeline: TaskTimeline, failure: AttemptRecord, policy: Poli
 
 
 def numbers_in_rounds(timeline: TaskTimeline) -> dict[int, int]:
-    """By `id` of each attempt its number, counted from 1 since the last redrive: given by the system, else by its position."""
+    """By `id` of each attempt its number, counted from 1 since the last redrive: given by the system, else by its position.
+
+    An attempt that was claimed and never started has a number, too, which only a row shows.
+    """
     if not timeline.redrives_ns:
         return {
             id(attempt): place if attempt.number is None else attempt.number
@@ -133,8 +136,8 @@ def numbers_in_rounds(timeline: TaskTimeline) -> dict[int, int]:
         }
     numbers: dict[int, int] = {}
     given: list[int] = []
-    for _, same_round in groupby(timeline.attempts, key=attrgetter("round")):
-        base = given[0] if given else 0  # the highest number of the earlier rounds
+    for round_, same_round in groupby(timeline.attempts, key=attrgetter("round")):
+        base = max([*given, *_numbers_in_rows(timeline, round_)], default=0)  # the highest number of the earlier rounds
         for place, attempt in enumerate(same_round, start=1):
             number = attempt.number
             if number is None:
@@ -144,6 +147,14 @@ def numbers_in_rounds(timeline: TaskTimeline) -> dict[int, int]:
                 given.append(number)
         given = [max(given)] if given else []
     return numbers
+
+
+def _numbers_in_rows(timeline: TaskTimeline, round_: int) -> list[int]:
+    """The numbers of the attempts that rows show before this round."""
+    if not round_:
+        return []
+    redriven_ns = timeline.redrives_ns[round_ - 1]
+    return [row.attempt for row in timeline.states if row.attempt is not None and row.t_ns < redriven_ns]
 
 
 def _lease_ends_ns(history: History, attempt: AttemptRecord, policy: Policy, until_ns: int) -> int:

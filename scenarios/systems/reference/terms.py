@@ -83,8 +83,8 @@ JITTER_MAX = 0.25
 """The share by which a delay is lengthened at most."""
 RETRY_WAIT_S = 6.0
 """How long a retry that is due may wait for the relay, the broker and a free worker. Never shorter than its delay: that is exact."""
-LEASES_UNTIL_RENEWED = 4
-"""A lease is renewed several times while it lasts; a machine that stands still for so many leases is not one to state limits for."""
+STANDSTILL_S = 3.0
+"""For how long a machine may stand still: a lease is renewed several times while it lasts, and surely once in so much longer."""
 TOLERANCE_S = 0.1
 """By how much clocks of one machine may differ."""
 
@@ -97,7 +97,7 @@ def policy_of(settings: Settings) -> Policy:
         tolerance_s=TOLERANCE_S,
         budget_s=BUDGET_S,
         dead_letters=True,
-        renew_s=LEASES_UNTIL_RENEWED * settings.lease_s,
+        renew_s=settings.lease_s + STANDSTILL_S,
         ends_at_deadline=True,
     )
 
