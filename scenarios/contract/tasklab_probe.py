@@ -312,7 +312,7 @@ class Probe:
         outcomes = payload.get("outcomes") or ()
         outcome = outcomes[tries - 1] if tries <= len(outcomes) else "ok"
         if outcome == "die":
-            self._die()
+            self._die(task)
         if outcome != "ok":
             raise TaskError(outcome, task)
         for step in range(1, int(payload.get("steps", 1)) + 1):
@@ -322,7 +322,10 @@ class Probe:
     def _rest(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    def _die(self) -> None:
+    def _die(self, task: str) -> None:
+        self.outside.arrive(
+            "death", task
+        )  # the lab sees when this process hangs up; it may be a child of one that goes on
         os.kill(os.getpid(), signal.SIGKILL)
 
 

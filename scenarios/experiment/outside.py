@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -10,7 +10,7 @@ import msgspec
 
 from scenarios.experiment.stage import Records, Signal
 
-Point = Literal["attempt", "leader", "effect", "write"]
+Point = Literal["attempt", "leader", "effect", "write", "death"]
 """Where a process under test can be caught: an attempt began, a leader works, an effect or a write was decided."""
 TASK_POINTS = frozenset({"attempt", "effect"})
 
@@ -172,6 +172,9 @@ class Outside:
         self._lock = threading.Lock()  # held for no blocking call, so fibers can take it as well
         self._counts: Counter[str] = Counter()
         self._points: list[SyncPoint] = []
+        self._deaths_planned: Counter[str] = Counter()
+        self.deaths: Counter[str] = Counter()
+        """By process: how often a task that was planned to kill it has done so."""
         self._last_ns = now_ns()
         self.counted = make_signal()
 
@@ -181,6 +184,30 @@ class Outside:
             points = list(self._points)
         for point in points:
             point.release()
+
+    def plan_deaths(self, planned: Mapping[str, int]) -> None:
+        """How often each task is to kill the process that runs it: no other death is believed that a process announces."""
+        with self._lock:
+            self._deaths_planned.update(planned)
+
+    def note_death(self, actor: str, task: str, asked_ns: int) -> None:
+        """A process that had announced its death has hung up; recorded as a crash if that was planned.
+
+        The lab sees the end of the processes that it has started. A system may run its handlers in children of these.
+        """
+        with self._lock:
+            if self._deaths_planned[task] <= 0:
+                return
+            self._deaths_planned[task] -= 1
+            self.deaths[actor] += 1
+            self._ledger.recorder.record(
+                "crash", actor=actor, asked_ns=asked_ns, detail=f"killed by {task}, as planned"
+            )
+        self.counted.notify()
+
+    def now_ns(self) -> int:
+        """On the clock of the run."""
+        return self._now_ns()
 
     def arm(self, point: Point, nth: int) -> SyncPoint:
         """A sync point at the `nth` request at `point` from now on."""

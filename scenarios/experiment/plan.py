@@ -1,5 +1,6 @@
 """Turns a scenario and a seed into a deterministic plan: what is submitted when, which fault strikes when."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -53,6 +54,12 @@ def warm_up() -> Submit:
     """The task before the storm: it proves that a worker consumes."""
     task = "warm-up"
     return Submit(task, {"task": task, "work_s": 0.0}, user="warm-up", key=task)
+
+
+def deaths_of(arrivals: Iterable[Arrival]) -> dict[str, int]:
+    """By task: how often it is to kill the process that runs it."""
+    outcomes = {arrival.submit.task: arrival.submit.payload.get("outcomes") for arrival in arrivals}
+    return {task: planned.count("die") for task, planned in outcomes.items() if isinstance(planned, list)}
 
 
 def _arrivals(workload: Workload, chance: Random, *, attempts_max: int) -> tuple[Arrival, ...]:

@@ -143,6 +143,7 @@ def _crash_differences(facts: RunFacts, history: History) -> Iterator[str]:
     if facts.died is None:
         return  # an earlier version did not count
     seen = Counter(facts.died)
+    seen.update(facts.killed_by_task)
     seen.update(one.target for one in facts.strikes if one.ended_process and one.bit_ns is not None)
     recorded = Counter({actor: len(crashes) for actor, crashes in history.crashes.items()})
     for actor in sorted(seen.keys() | recorded.keys()):

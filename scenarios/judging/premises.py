@@ -197,11 +197,12 @@ class Seen(Premise):
 
 @dataclass(frozen=True, slots=True)
 class DiedOfTask(Premise):
-    """A process ended by itself, as tasks that kill their worker make it do."""
+    """A process ended by itself, or a child of it did, as tasks that kill their worker make it do."""
 
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By the counts in run.json, or where there are none, by the crashes."""
-        if any((facts.died or {}).values()) or (facts.died is None and history.crashes):
+        died = (facts.died or {}).values()
+        if any(died) or any(facts.killed_by_task.values()) or (facts.died is None and history.crashes):
             return ""
         return "no process ended by itself: let each handler run its task, in the worker's process, through tasklab_probe.run_task"
 

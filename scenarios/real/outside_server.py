@@ -53,13 +53,18 @@ class _Connection(socketserver.StreamRequestHandler):
     server: _Server
 
     def handle(self) -> None:
+        outside, dying, asked_ns = self.server.outside, None, 0
         decoder = msgspec.json.Decoder(Request)
         try:
             for line in self.rfile:
                 try:
-                    reply = self.server.outside.answer(decoder.decode(line))
+                    request = decoder.decode(line)
+                    reply = outside.answer(request)
+                    dying, asked_ns = (request, outside.now_ns()) if request.point == "death" else (None, 0)
                 except msgspec.DecodeError as error:
                     reply = {"error": str(error)}
                 self.wfile.write(msgspec.json.encode(reply) + b"\n")
         except (TimeoutError, ConnectionError):
-            return  # the process under test died or lost its connection: no failure of the lab
+            pass  # the process under test died or lost its connection: no failure of the lab
+        if dying is not None and dying.subject is not None:
+            outside.note_death(dying.actor, dying.subject, asked_ns)

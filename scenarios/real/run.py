@@ -13,7 +13,7 @@ from scenarios.experiment.clients import Clients, pool
 from scenarios.experiment.driver import Driver
 from scenarios.experiment.facts import describe_run, stated_schedules
 from scenarios.experiment.fitting import processes_to_link
-from scenarios.experiment.plan import Plan, plan, warm_up
+from scenarios.experiment.plan import Plan, deaths_of, plan, warm_up
 from scenarios.experiment.run import BUDGET_S, Experiment, StrikeTimeout, Timing
 from scenarios.experiment.scenario import Scenario
 from scenarios.lookup import scenarios_testing
@@ -71,6 +71,7 @@ def run(
     directory.write_facts(facts)  # so that even an aborted run has its facts
     stage = RealStage(system, environment, services, directory, facts, say)
     experiment = Experiment(stage, stage.outside, planned.strikes, timing)
+    experiment.outside.plan_deaths(deaths_of(planned.arrivals))
     try:
         _carry_out(stage, experiment, drive(stage, experiment, planned))
     except (ChaosError, RunFailed) as error:
@@ -112,6 +113,7 @@ def _keep_facts(stage: RealStage, experiment: Experiment) -> None:
     facts.work = experiment.work
     facts.policy |= stated_schedules(experiment.submissions.schedules, stage.system)
     facts.died = dict(experiment.supervisor.died)
+    facts.killed_by_task = dict(experiment.outside.deaths)
     facts.deaths = experiment.supervisor.deaths()
     facts.took_s = round(stage.now_ns() / 1e9, 3)
     stage.directory.write_facts(facts)

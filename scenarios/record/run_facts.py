@@ -136,6 +136,9 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     work: WorkFigures | None = None
     faults_may_miss: bool = False  # drawn faults: one that begins late or never does not make the run unknown
     died: dict[str, int] | None = None  # by process: how often it ended by itself; None: not counted
+    killed_by_task: dict[str, int] = msgspec.field(
+        default_factory=dict
+    )  # by process: deaths that tasks were planned to cause
     deaths: list[DeathRecord] = msgspec.field(default_factory=list)
     load: LoadFigures | None = None
     steps: list[Turn] = msgspec.field(default_factory=list)  # the story of a simulated world

@@ -37,7 +37,7 @@ class SimulatedProbe(Probe):
     def _rest(self, seconds: float) -> None:
         self._world.scheduler.rest(ns(seconds))
 
-    def _die(self) -> None:
+    def _die(self, task: str) -> None:
         self._world.kill(self._process)
         self._world.when_gone(self._process, KILLED_BY_TASK)
         raise Died

@@ -159,3 +159,43 @@ def test_a_forked_child_has_a_history_of_its_own(tmp_path: Path, monkeypatch: py
 
     files = {file.name for file in tmp_path.glob("history.*.jsonl")}
     assert files == {f"history.worker-1.{pid}.jsonl" for pid in (os.getpid(), child)}
+
+
+def test_a_child_that_its_task_kills_is_a_crash_of_its_process_although_that_one_goes_on(tmp_path: Path) -> None:
+    recorder = Recorder(str(tmp_path / "history.outside.jsonl"), "outside", time.monotonic_ns())
+    outside = Outside(recorder, recorder.now_ns, ThreadSignal)  # type: ignore[arg-type]
+    outside.plan_deaths({"a": 1})
+    server = OutsideServer(outside)
+    server.start()
+    variables = {
+        "TASKLAB_RUN": str(tmp_path),
+        "TASKLAB_ACTOR": "worker-1",
+        "TASKLAB_T0_NS": str(time.monotonic_ns()),
+        "TASKLAB_OUTSIDE": server.address,
+    }
+
+    child = os.fork()
+    if child == 0:
+        Probe(variables).run_task({"task": "a", "outcomes": ["die"]})
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    is_noted = outside.counted.wait_until(lambda: outside.deaths["worker-1"] == 1, WAIT_S)
+    server.stop()
+    recorder.close()
+
+    assert (os.WTERMSIG(status), is_noted) == (9, True)
+    (crash,) = events(tmp_path, "outside")
+    assert (crash["event"], crash["actor"], crash["asked_ns"] <= crash["t_ns"]) == ("crash", "worker-1", True)
+
+
+def test_a_death_that_no_task_was_planned_to_cause_is_not_believed(tmp_path: Path) -> None:
+    recorder = Recorder(str(tmp_path / "history.outside.jsonl"), "outside", time.monotonic_ns())
+    outside = Outside(recorder, recorder.now_ns, ThreadSignal)  # type: ignore[arg-type]
+    outside.plan_deaths({"a": 1})
+
+    for task in ("b", "a", "a"):
+        outside.note_death("worker-1", task, 0)
+    recorder.close()
+
+    assert outside.deaths == {"worker-1": 1}
+    assert [event["detail"] for event in events(tmp_path, "outside")] == ["killed by a, as planned"]
