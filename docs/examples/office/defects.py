@@ -72,7 +72,7 @@ class _StartsLate(Store):
     def available(self, tx: Transaction, due_s: float | None) -> float:
         row = tx.row("SELECT count(*) AS n FROM tasks")
         assert row is not None, "a count has a row"
-        return tx.now + (due_s or 0.0) + 8.0 * _is_struck(row["n"])
+        return tx.now + (due_s or 0.0) + 10.5 * _is_struck(row["n"])
 
 
 class _DueTooEarly(Store):
@@ -105,7 +105,7 @@ class _SucceedsTooLate(Store):
 
 
 class _LongLease(Store):
-    lease_s = 4.0
+    lease_s = 6.0
 
 
 class _NeverPaused(Store):

@@ -59,7 +59,7 @@ class Office:
         tolerance_s=1.0,
         budget_s=9.0,
         grace_s=0.5,
-        wait_s=6.5,
+        wait_s=9.0,
         overtakes_max=20,
         order="serial",
         concurrency={"by": "scope", "n": 1},  # type: ignore[arg-type]  # as JSON spells it
