@@ -19,12 +19,12 @@ SCENARIO = Scenario(
         "at work must keep its task; a dead one must lose it."
     ),
     workload=Workload(
-        tasks=40,
+        tasks=30,
         rate_per_s=20,
         work_s=Between(0.01, 0.05),
-        traits=(OutlastsLease(percent=10, leases=Between(1.5, 5.0)),),
+        traits=(OutlastsLease(percent=7, leases=Between(3.0, 5.0)),),
     ),
-    strikes=(Strike(KillProcess(), when=AttemptBegun(nth=Between(10, 25)), lasts_s=Between(0.3, 1.0)),),
+    strikes=(Strike(KillProcess(), when=AttemptBegun(nth=Between(8, 20)), lasts_s=Between(0.3, 1.0)),),
     premises=(LeaseOutlasted(),),
     at_stake=(
         Guarantee.LEASE_KEPT,

@@ -16,12 +16,13 @@ SETTLED_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """How the drain ended. `caught_up`: its criterion was met before the time ran out."""
+    """How the drain ended. `caught_up`: its criterion was met before the time ran out. `asked_ns`: when the account was asked for."""
 
     account: Account
     caught_up: bool
     how: str
     took_s: float
+    asked_ns: int = 0
 
 
 def drain(
@@ -51,13 +52,13 @@ def drain(
         if all_ended(account, outcomes()):
             ended_since_ns = now_ns if ended_since_ns is None else ended_since_ns
             if _seconds(ended_since_ns, now_ns) >= SETTLED_S:
-                return Drained(account, True, "every acknowledged task has ended", took_s)
+                return Drained(account, True, "every acknowledged task has ended", took_s, asked_ns)
         else:
             ended_since_ns = None
         if _seconds(moved_ns, now_ns) >= quiet_s:
-            return Drained(account, True, f"nothing has moved for {quiet_s:g} s", took_s)
+            return Drained(account, True, f"nothing has moved for {quiet_s:g} s", took_s, asked_ns)
         if took_s >= budget_s + quiet_s:
-            return Drained(account, False, f"still moving after {took_s:.0f} s", took_s)
+            return Drained(account, False, f"still moving after {took_s:.0f} s", took_s, asked_ns)
         stage.sleep(max(LOOK_S, _seconds(asked_ns, now_ns) * (1 / READ_SHARE_MAX - 1)))
 
 

@@ -43,9 +43,7 @@ def processes_to_link(
     Raises:
         NotApplicable: the system lacks a capability that the scenario needs, or a fault of it has no target.
     """
-    lacking = sorted(set(scenario.needs) - capabilities_of(system))
-    if lacking:
-        raise NotApplicable(f"{system.name} does not state the capabilities {', '.join(lacking)}")
+    check_capabilities(scenario, capabilities_of(system))
     roles = roles_of(processes_of(system, environment, services, Handlers({})))
     linked: list[str] = []
     for strike in scenario.strikes:
@@ -58,6 +56,14 @@ def processes_to_link(
         if process is not None and strike.fault.needs_link:
             linked.append(process)
     return tuple(dict.fromkeys(linked))
+
+
+def check_capabilities(scenario: Scenario, capabilities: frozenset[str]) -> None:
+    """Raise NotApplicable if the system lacks a capability that the scenario is about."""
+    if lacking := sorted(set(scenario.needs) - capabilities):
+        raise NotApplicable(
+            f"the system does not state the capabilities that {scenario.name} needs: {', '.join(lacking)}"
+        )
 
 
 def roles_of(specs: Sequence[ProcessSpec]) -> Mapping[str, tuple[str, ...]]:

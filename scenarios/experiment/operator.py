@@ -43,9 +43,15 @@ class Operator:
                 if self._rest(act.at_s - (self._stage.now_ns() - began_ns) / 1e9):
                     return
                 self._do(client, act.does)
+            self._rest(self._left_of_schedules_s())
             self._redrive_all(client, [act.does.task for act in self._acts if isinstance(act.does, RedriveWhenDead)])
         finally:
             client.close()
+
+    def _left_of_schedules_s(self) -> float:
+        """Until the last occurrence of every schedule is due: the calm must not come before."""
+        ends_s = [schedule.until_s or 0.0 for schedule in self._submissions.schedules.values()]
+        return max(0.0, max(ends_s, default=0.0) - self._stage.now_ns() / 1e9)
 
     def _do(self, client: Client, does: Pause | Resume | SetSchedule) -> None:
         """Until it is surely done, or surely cannot be."""

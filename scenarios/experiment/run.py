@@ -286,6 +286,7 @@ class Experiment:
         self.stage.records("lab").record(
             "final",
             actor="lab",
+            asked_ns=drained.asked_ns,
             healed=not self.problems,
             caught_up=drained.caught_up,
             done=account.done,

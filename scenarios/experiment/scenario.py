@@ -21,6 +21,7 @@ from scenarios.experiment.traits import IsResubmitted as IsResubmitted
 from scenarios.experiment.traits import IsScheduled as IsScheduled
 from scenarios.experiment.traits import KillsWorker as KillsWorker
 from scenarios.experiment.traits import OfFewUsers as OfFewUsers
+from scenarios.experiment.traits import OutlastsDeadline as OutlastsDeadline
 from scenarios.experiment.traits import OutlastsLease as OutlastsLease
 from scenarios.experiment.traits import ReportsProgress as ReportsProgress
 from scenarios.experiment.traits import SharesKey as SharesKey

@@ -159,6 +159,20 @@ class HasDeadline(Trait):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OutlastsDeadline(Trait):
+    """It has a deadline, and works until `beyond_s` seconds after it, even if it starts at once."""
+
+    needs = "deadline"
+
+    deadline_s: float | Between[float] = 1.0
+    beyond_s: float = 1.5
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        deadline_s = draw(self.deadline_s, chance)
+        return _with(_submitting(arrival, deadline_s=deadline_s), work_s=round(deadline_s + self.beyond_s, 3))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IsScheduled(Trait):
     """It must not start earlier than `due_s` seconds after its submission."""
 

@@ -128,10 +128,16 @@ def _struck_without_events(strikes: Iterable[FaultRecord], history: History, fil
 
     Use file names too, because a prefiltered history lacks events. A worker may be idle for a run if others took all tasks.
     """
+    of_handlers = [
+        strike
+        for strike in strikes
+        if strike.stopped_process and _HANDLER_ROLE in strike.roles and strike.bit_ns is not None
+    ]
+    if not of_handlers:
+        return
     actors = {event.actor for event in history.events if event.event not in _RECORDED_FOR_PROCESSES}
-    for strike in strikes:
-        is_of_handler = strike.stopped_process and _HANDLER_ROLE in strike.roles
-        if not is_of_handler or strike.bit_ns is None or strike.target in actors:
+    for strike in of_handlers:
+        if strike.target in actors:
             continue
         if not any(file.startswith(f"history.{strike.target}.") for file in files):
             yield f"fault {strike.fault} struck {strike.target}, which recorded no event"
@@ -139,9 +145,10 @@ def _struck_without_events(strikes: Iterable[FaultRecord], history: History, fil
 
 def _strike_differences(strikes: Collection[FaultRecord], history: History) -> Iterator[str]:
     """Steps of strikes whose numbers differ between the history and run.json."""
+    of_faults = [one for one in history.events if one.fault is not None]
     for event, instant, words in _STEPS:
         stated = Counter((strike.fault, strike.target) for strike in strikes if getattr(strike, instant) is not None)
-        recorded = Counter((str(one.fault), str(one.target)) for one in history.events if one.event == event)
+        recorded = Counter((str(one.fault), str(one.target)) for one in of_faults if one.event == event)
         for fault, target in sorted(stated.keys() | recorded.keys()):
             in_run, in_history = stated[fault, target], recorded[fault, target]
             if in_run != in_history:
@@ -154,7 +161,7 @@ def _crash_differences(facts: RunFacts, history: History) -> Iterator[str]:
         return  # an earlier version did not count
     seen = Counter(facts.died)
     seen.update(one.target for one in facts.strikes if one.ended_process and one.bit_ns is not None)
-    recorded = Counter(event.actor for event in history.events if event.event == "crash")
+    recorded = Counter({actor: len(crashes) for actor, crashes in history.crashes.items()})
     for actor in sorted(seen.keys() | recorded.keys()):
         if seen[actor] != recorded[actor]:
             yield f"{actor} crashed {recorded[actor]} times in the history, and the lab saw {seen[actor]}"

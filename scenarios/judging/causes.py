@@ -2,13 +2,15 @@
 
 import enum
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from scenarios.judging.policy import ACK_S, Policy
 from scenarios.record.history import (
+    FOREVER_NS,
     AttemptRecord,
     Event,
     FaultSpan,
@@ -17,6 +19,7 @@ from scenarios.record.history import (
     earliest_ns,
     ns_of,
 )
+from scenarios.record.timeline import T_NS, ActorLeases
 
 
 class Cause(enum.StrEnum):
@@ -32,8 +35,7 @@ class Cause(enum.StrEnum):
     UNEXPLAINED = "unexplained"
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(NamedTuple):
     """A start of a task except its first, with the start before it.
 
     `is_redelivery`: the same message was delivered again, because its acknowledgement was lost or held up by a fault. This is not a
@@ -60,12 +62,18 @@ def cuts_worker_off(span: FaultSpan) -> bool:
     """Whether this fault affects broker, network or database: as its event states, else by the words of its name and target."""
     if span.excuses is not None:
         return span.excuses == "disturbance"
-    return _BETWEEN_WORKER_AND_TASK.search(_words(span)) is not None
+    return _matches(_BETWEEN_WORKER_AND_TASK, _words(span))
 
 
 def cuts_limiter_off(span: FaultSpan) -> bool:
     """Whether this fault affects cache, database or network, by the words of its name and target."""
-    return _BETWEEN_LIMITER_AND_COUNTERS.search(_words(span)) is not None
+    return _matches(_BETWEEN_LIMITER_AND_COUNTERS, _words(span))
+
+
+@lru_cache(maxsize=1024)
+def _matches(pattern: re.Pattern[str], words: str) -> bool:
+    """Cached, because every repeat that a fault overlaps asks for the same name."""
+    return pattern.search(words) is not None
 
 
 def _words(span: FaultSpan) -> str:
@@ -141,7 +149,9 @@ def owner_paused(history: History, former: AttemptRecord, latter: AttemptRecord)
     ran_until_ns = latter.started_ns if former.ended_ns is None else min(former.ended_ns, latter.started_ns)
     if not was_paused(history, former.actor, former.started_ns, ran_until_ns):
         return False
-    holds = [_hold_of(leases, former, latter.started_ns) for leases in history.leases_on(former.task)]
+    if not history.leases:
+        return True
+    holds = [_hold_of(leases, former, latter.started_ns) for leases in history.leases_of(former.task, former.actor)]
     return not any(hold is not None and expiry_ns(hold) > latter.started_ns for hold in holds)
 
 
@@ -162,7 +172,7 @@ def _pauses_process(span: FaultSpan) -> bool:
     """Whether this fault pauses a process: as its event states, else by the words of its name."""
     if span.excuses is not None:
         return span.excuses == "pause"
-    return _PAUSE_WORDS.search(span.fault.lower()) is not None
+    return _matches(_PAUSE_WORDS, span.fault.lower())
 
 
 def crashed_between(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:
@@ -190,27 +200,32 @@ def lease_expired(history: History, former: AttemptRecord, latter: AttemptRecord
 
     Also true if `latter` was started by a zombie whose own, older lease had already expired (docs/adr/0003).
     """
-    return any(_expired(history, leases, former, latter) for leases in history.leases_on(former.task))
+    if not history.leases:
+        return False
+    if any(_expired(history, leases, former, latter) for leases in history.leases_of(former.task, former.actor)):
+        return True
+    return former.actor != latter.actor and any(
+        _is_start_of_zombie(leases, former, latter) for leases in history.leases_of(former.task, latter.actor)
+    )
 
 
-def _expired(history: History, leases: list[Event], former: AttemptRecord, latter: AttemptRecord) -> bool:
+def _expired(history: History, leases: ActorLeases, former: AttemptRecord, latter: AttemptRecord) -> bool:
     lease = _hold_of(leases, former, latter.started_ns)
     if lease is None and history.records_states:
         lease = _released_without_effect(history, leases, former, latter.started_ns)
-    if lease is not None and expiry_ns(lease) <= latter.started_ns and not former.acked_by(expiry_ns(lease) - 1):
-        return True
-    own = _last_hold(leases, latter.actor, latter.started_ns)
-    return (
-        own is not None
-        and own.t_ns < former.started_ns
-        and former.actor != latter.actor
-        and expiry_ns(own) <= latter.started_ns
-    )
+    return lease is not None and expiry_ns(lease) <= latter.started_ns and not former.acked_by(expiry_ns(lease) - 1)
+
+
+def _is_start_of_zombie(leases: ActorLeases, former: AttemptRecord, latter: AttemptRecord) -> bool:
+    own = _last_hold(leases, latter.started_ns)
+    return own is not None and own.t_ns < former.started_ns and expiry_ns(own) <= latter.started_ns
 
 
 def lease_end_ns(history: History, attempt: AttemptRecord, until_ns: int) -> int | None:
     """When the attempt's lease expires, as recorded up to `until_ns`; None if there was no lease, or it was released."""
-    holds = [_hold_of(leases, attempt, until_ns) for leases in history.leases_on(attempt.task)]
+    if not history.leases:
+        return None
+    holds = [_hold_of(leases, attempt, until_ns) for leases in history.leases_of(attempt.task, attempt.actor)]
     ends_ns = [expiry_ns(hold) for hold in holds if hold is not None]
     return max(ends_ns) if ends_ns else None
 
@@ -221,7 +236,7 @@ def reports_too_late(history: History, timeline: TaskTimeline, attempt: AttemptR
     Without recorded leases, a pause of the worker or the policy's `lease_s` is enough.
     """
     ended_ns = attempt.ended_ns
-    if attempt.outcome != "ok" or ended_ns is None or not _is_dead_by(history, timeline, ended_ns):
+    if attempt.outcome != "ok" or ended_ns is None or timeline.dead_ns > ended_ns:
         return False
     end_ns = lease_end_ns(history, attempt, ended_ns)
     if end_ns is not None:
@@ -233,22 +248,17 @@ def reports_too_late(history: History, timeline: TaskTimeline, attempt: AttemptR
     return policy.lease_s is not None and attempt.started_ns + ns_of(policy.lease_s) <= ended_ns
 
 
-def _is_dead_by(history: History, timeline: TaskTimeline, instant: int) -> bool:
-    deaths_ns = [event.t_ns for event in timeline.deads]
-    deaths_ns += [row.t_ns for row in timeline.states if row.to in ("DEAD", "FAILED")]
-    return any(dead_ns <= instant for dead_ns in deaths_ns)
-
-
 def _was_replaced(timeline: TaskTimeline, attempt: AttemptRecord) -> bool:
     assert attempt.ended_ns is not None
-    return any(attempt.started_ns < other.started_ns <= attempt.ended_ns for other in timeline.attempts)
+    following = timeline.first_start_after(attempt.started_ns)
+    return following is not None and following.started_ns <= attempt.ended_ns
 
 
 def may_be_unreported(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
     """Whether its worker may never have been able to report what this attempt came to.
 
-    Another had already replaced it; or its worker lost its lease, died or stood still before the next attempt began, or before the task
-    was buried.
+    Another attempt had already replaced it; or its lease expired, or its worker crashed or was paused, before the next attempt began; or
+    the task was already dead.
     """
     if _was_replaced(timeline, attempt) or reports_too_late(history, timeline, attempt, policy):
         return True
@@ -277,9 +287,8 @@ def decides_nothing(history: History, timeline: TaskTimeline, attempt: AttemptRe
 
 
 def _next_after(timeline: TaskTimeline, attempt: AttemptRecord) -> AttemptRecord | None:
-    ended_ns = attempt.ended_ns
-    assert ended_ns is not None, "only an attempt that ended has something to report"
-    return next((other for other in timeline.attempts if other.started_ns > ended_ns), None)
+    assert attempt.ended_ns is not None, "only an attempt that ended has something to report"
+    return timeline.first_start_after(attempt.ended_ns)
 
 
 def is_done(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
@@ -298,18 +307,18 @@ def succeeded(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
 
 
 def _released_without_effect(
-    history: History, leases: list[Event], attempt: AttemptRecord, until_ns: int
+    history: History, leases: ActorLeases, attempt: AttemptRecord, until_ns: int
 ) -> Event | None:
     """The hold of an attempt that reported a release, if the rows show that the task stayed held until the lease expired.
 
     Its worker was paused or cut off between the report and the release.
     """
-    kept = [event for event in leases if event.event != "lease.released"]
-    lease = _hold_of(kept, attempt, until_ns)
+    lease = _hold_of(leases, attempt, until_ns, with_releases=False)
     if lease is None:
         return None
     rows = history.tasks[attempt.task].states
-    changed = any(row.from_ == "RUNNING" and attempt.started_ns <= row.t_ns <= expiry_ns(lease) for row in rows)
+    first = bisect_left(rows, attempt.started_ns, key=T_NS)
+    changed = any(row.from_ == "RUNNING" for row in rows[first : bisect_right(rows, expiry_ns(lease), key=T_NS)])
     return None if changed else lease
 
 
@@ -321,31 +330,34 @@ def expiry_ns(lease: Event) -> int:
     return since + ns_of(lease.ttl_s)
 
 
-def _hold_of(leases: list[Event], attempt: AttemptRecord, until_ns: int) -> Event | None:
+def _hold_of(leases: ActorLeases, attempt: AttemptRecord, until_ns: int, *, with_releases: bool = True) -> Event | None:
     """The last acquisition or renewal of the hold under which the attempt ran; None if it was released before it expired.
 
     The actor may have acquired the lease again for the next attempt: that is another hold.
     """
-    acquired: Event | None = None
-    for event in leases:
-        if event.actor == attempt.actor and event.event == "lease.acquired" and event.t_ns <= attempt.started_ns:
-            acquired = event
-    if acquired is None:
-        return _last_hold(leases, attempt.actor, until_ns)
-    same = [event for event in leases if event.fence in (None, acquired.fence) and event.t_ns >= acquired.t_ns]
-    return _last_hold(same, attempt.actor, until_ns)
+    acquired = bisect_right(leases.acquired, attempt.started_ns, key=T_NS)
+    if not acquired:
+        return _last_hold(leases, until_ns, with_releases=with_releases)
+    return _last_hold(leases, until_ns, since=leases.acquired[acquired - 1], with_releases=with_releases)
 
 
-def _last_hold(leases: list[Event], actor: str, until_ns: int) -> Event | None:
-    """The actor's last acquisition or renewal of a lease up to `until_ns`; None if it released the lease before it expired."""
-    last: Event | None = None
-    for event in leases:
-        if event.t_ns > until_ns:
-            break
-        if event.actor != actor:
+def _last_hold(
+    leases: ActorLeases, until_ns: int, *, since: Event | None = None, with_releases: bool = True
+) -> Event | None:
+    """The actor's last acquisition or renewal of a lease up to `until_ns`; None if it released the lease before it expired.
+
+    `since`: only events from this acquisition on, with its fence or without a fence.
+    """
+    released_ns = FOREVER_NS
+    for place in range(bisect_right(leases.events, until_ns, key=T_NS) - 1, -1, -1):
+        event = leases.events[place]
+        if since is not None and event.t_ns < since.t_ns:
+            return None
+        if since is not None and event.fence not in (None, since.fence):
             continue
         if event.event != "lease.released":
-            last = event
-        elif last is not None and event.t_ns < expiry_ns(last):
-            last = None  # a zombie's release after the expiry has no effect
-    return last
+            # A zombie's release after the expiry has no effect.
+            return None if released_ns < expiry_ns(event) else event
+        if with_releases:
+            released_ns = event.t_ns
+    return None

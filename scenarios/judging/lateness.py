@@ -1,6 +1,6 @@
 """Excuses for a late task: faults, pauses of its scope, another end. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scenarios.judging.policy import Policy
@@ -107,12 +107,12 @@ def is_answered_by_another(history: History, timeline: TaskTimeline) -> bool:
     return any(other.ran or other.acknowledged_ns < since_ns for other in others)
 
 
-def answered_by(history: History, timeline: TaskTimeline) -> list[str]:
+def answered_by(history: History, timeline: TaskTimeline) -> Iterator[str]:
     """Other tasks of the same user and key whose answers contained every id that the answers to this one contained."""
-    found = []
-    for named in {(event.user, event.key) for event in timeline.submissions if event.key is not None}:
+    if timeline.keyed is None:
+        return
+    for named in dict.fromkeys((event.user, event.key) for event in timeline.submissions if event.key is not None):
         answers = history.keyed.get(named, {})
-        ids = answers.get(timeline.task)
+        ids = frozenset(answers.get(timeline.task, ()))
         if ids:
-            found += [other for other, others in answers.items() if other != timeline.task and set(ids) <= set(others)]
-    return sorted(found)
+            yield from (other for other, others in answers.items() if other != timeline.task and ids.issubset(others))

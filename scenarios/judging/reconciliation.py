@@ -5,12 +5,14 @@ submitted = done + dead + cancelled + expired + pending + waiting + never accept
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Literal
 
 from scenarios.judging.causes import first_crash_ns, is_done, lease_end_ns
 from scenarios.judging.lateness import PromisedPause, answered_by, pauses_of
 from scenarios.judging.policy import Policy
-from scenarios.record.history import AttemptRecord, Event, FinalLists, History, TaskTimeline, ns_of
+from scenarios.record.history import AttemptRecord, Event, FinalLists, History, TaskTimeline, earliest_ns, ns_of
 
 Place = Literal["done", "dead", "cancelled", "expired", "pending", "waiting", "never_accepted", "lost", "stuck"]
 PLACES: tuple[Place, ...] = (
@@ -66,6 +68,8 @@ def _reconciled(history: History, policy: Policy) -> Reconciliation:
             _is_accounted(history, history.tasks[other], policy) for other in answered_by(history, timeline)
         ):
             place = "done"
+        elif place == "lost" and _came_later(history, timeline):
+            place = "pending"
         elif place == "stuck" and waits_rightly(history, timeline, policy, pauses):
             place = "waiting"
         counts[place] += 1
@@ -80,6 +84,11 @@ def _reconciled(history: History, policy: Policy) -> Reconciliation:
     return Reconciliation(
         submitted, counts, tuple(sorted(lost)), tuple(sorted(stuck)), strangers, _contradiction(lists)
     )
+
+
+def _came_later(history: History, timeline: TaskTimeline) -> bool:
+    """Whether it was accepted when the account had already been asked for: a system makes tasks of its own as long as it runs."""
+    return history.final is not None and timeline.acknowledged_ns >= earliest_ns(history.final)
 
 
 def waits_rightly(history: History, timeline: TaskTimeline, policy: Policy, pauses: Sequence[PromisedPause]) -> bool:
@@ -109,20 +118,43 @@ def latest_retry_ns(timeline: TaskTimeline, failure: AttemptRecord, policy: Poli
     """The latest moment of the retry after this failure, by `delays_s`; None if there is no retry, or the policy does not state it."""
     if failure.outcome != "fail" or failure.error != "transient" or failure.ended_ns is None or policy.delays_s is None:
         return None
-    number = number_in_round(timeline, failure)
+    number = numbers_in_rounds(timeline)[id(failure)]
     if not 1 <= number <= len(policy.delays_s) or (policy.attempts_max is not None and number >= policy.attempts_max):
         return None
     return failure.ended_ns + ns_of(policy.delays_s[number - 1][1])
 
 
-def number_in_round(timeline: TaskTimeline, failure: AttemptRecord) -> int:
-    """Its number, counted from 1 since the last redrive: given by the system, else by its position."""
-    if failure.number is not None:
-        earlier = [one.number for one in timeline.attempts if one.round < failure.round and one.number is not None]
-        base = max(earlier, default=0)
-        return failure.number - base if failure.number > base else failure.number
-    same_round = [attempt for attempt in timeline.attempts if attempt.round == failure.round]
-    return next(place for place, attempt in enumerate(same_round, start=1) if attempt is failure)
+def numbers_in_rounds(timeline: TaskTimeline) -> dict[int, int]:
+    """By `id` of each attempt its number, counted from 1 since the last redrive: given by the system, else by its position.
+
+    An attempt that was claimed and never started has a number, too, which only a row shows.
+    """
+    if not timeline.redrives_ns:
+        return {
+            id(attempt): place if attempt.number is None else attempt.number
+            for place, attempt in enumerate(timeline.attempts, start=1)
+        }
+    numbers: dict[int, int] = {}
+    given: list[int] = []
+    for round_, same_round in groupby(timeline.attempts, key=attrgetter("round")):
+        base = max([*given, *_numbers_in_rows(timeline, round_)], default=0)  # the highest number of the earlier rounds
+        for place, attempt in enumerate(same_round, start=1):
+            number = attempt.number
+            if number is None:
+                numbers[id(attempt)] = place
+            else:
+                numbers[id(attempt)] = number - base if number > base else number
+                given.append(number)
+        given = [max(given)] if given else []
+    return numbers
+
+
+def _numbers_in_rows(timeline: TaskTimeline, round_: int) -> list[int]:
+    """The numbers of the attempts that rows show before this round."""
+    if not round_:
+        return []
+    redriven_ns = timeline.redrives_ns[round_ - 1]
+    return [row.attempt for row in timeline.states if row.attempt is not None and row.t_ns < redriven_ns]
 
 
 def _lease_ends_ns(history: History, attempt: AttemptRecord, policy: Policy, until_ns: int) -> int:

@@ -205,3 +205,6 @@ class Policy:
     concurrency: Optional[Mapping[str, Any]] = None
     schedules: Optional[Mapping[str, Any]] = None
     catch_up: Optional[str] = None
+    dead_letters: Optional[bool] = None
+    renew_s: Optional[float] = None
+    ends_at_deadline: Optional[bool] = None

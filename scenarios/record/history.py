@@ -1,5 +1,6 @@
 """The record of a run: what each process saw, on one shared clock, with the indexes that checkers need (docs/history.md)."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,8 +18,18 @@ from scenarios.record.events import (
     event_from,
     ns_of,
 )
-from scenarios.record.matching import ACK_RANK, attempt_of, count_rounds, order_simultaneous
-from scenarios.record.timeline import ACKNOWLEDGEMENTS, FOREVER_NS, AttemptRecord, FaultSpan, TaskTimeline
+from scenarios.record.matching import ACK_RANK, AttemptFinders, count_rounds, order_simultaneous
+from scenarios.record.timeline import (
+    ACKNOWLEDGEMENTS,
+    FOREVER_NS,
+    STARTED_NS,
+    ActorLeases,
+    AttemptRecord,
+    FaultSpan,
+    FinalLists,
+    TaskTimeline,
+    leases_by_actor,
+)
 
 __all__ = [
     "ACKNOWLEDGEMENTS",
@@ -40,22 +51,6 @@ __all__ = [
     "event_from",
     "ns_of",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class FinalLists:
-    """The lists of `final` as sets; a missing list is empty."""
-
-    done: frozenset[str] = frozenset()
-    dead: frozenset[str] = frozenset()
-    cancelled: frozenset[str] = frozenset()
-    expired: frozenset[str] = frozenset()
-    pending: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, final: Event | None) -> "FinalLists":
-        """The lists of an account; all are empty without an account."""
-        return cls() if final is None else cls(*(frozenset(getattr(final, name) or ()) for name in FINAL_LISTS))
 
 
 class _Timelines(dict[str, TaskTimeline]):
@@ -109,10 +104,21 @@ class History:
         self.records_states = False
         self.last_end_ns: int | None = None
         """When the last attempt ended."""
+        self._finders = AttemptFinders()
         self._index()
 
-    def leases_on(self, task: str) -> list[list[Event]]:
-        """The lease events that protect work on a task, one list a resource: those named after the task, its order key or its scope."""
+    def leases_of(self, task: str, actor: str) -> list[ActorLeases]:
+        """This actor's lease events that protect work on a task, by resource."""
+        own = ((name, actor) for name in self.leases_on(task))
+        return [self.actor_leases[name] for name in own if name in self.actor_leases]
+
+    @cached_property
+    def actor_leases(self) -> dict[tuple[str, str], ActorLeases]:
+        """By resource and actor."""
+        return leases_by_actor(self.leases)
+
+    def leases_on(self, task: str) -> list[str]:
+        """The resources whose leases protect work on a task: those named after the task, its order key or its scope."""
         if not self.leases:
             return []
         names = [task, f"task:{task}"]
@@ -120,7 +126,7 @@ class History:
         if timeline is not None:
             names += [f"order_key:{key}" for key in [timeline.stated("order_key")] if key is not None]
             names += [f"scope:{scope}" for scope in [timeline.stated("scope")] if scope is not None]
-        return [self.leases[name] for name in names if name in self.leases]
+        return [name for name in names if name in self.leases]
 
     @property
     def end_ns(self) -> int:
@@ -154,7 +160,7 @@ class History:
             "effect": lambda event: tasks[event.task].effects.append(event),
             "state": self._take_state,
             "status": lambda event: tasks[event.task].statuses.append(event),
-            "dead": lambda event: tasks[event.task].deads.append(event),
+            "dead": self._take_dead,
             "redrive": lambda event: tasks[event.task].redrives_ns.append(event.t_ns),
             "cancel.ok": lambda event: tasks[event.task].cancels_ns.append(event.t_ns),
             "progress": self._take_progress,
@@ -193,7 +199,7 @@ class History:
         """Whether there are attempts and the actor of each one crashed after its start: then no end is missing from the record."""
         attempts = [attempt for timeline in self.tasks.values() for attempt in timeline.attempts]
         return bool(attempts) and all(
-            any(crash.t_ns >= attempt.started_ns for crash in self.crashes.get(attempt.actor, ()))
+            attempt.actor in self.crashes and self.crashes[attempt.actor][-1].t_ns >= attempt.started_ns
             for attempt in attempts
         )
 
@@ -226,7 +232,9 @@ class History:
 
     def _take_key(self, timeline: TaskTimeline, event: Event) -> None:
         """An answer may omit the key and the user of its invocation."""
-        named = next((one for one in reversed(timeline.submissions) if one.key is not None), None)
+        if event.key is not None:
+            timeline.keyed = event
+        named = timeline.keyed
         if named is None:
             return
         key = event.key or named.key
@@ -249,7 +257,7 @@ class History:
         if ok:
             timeline.succeeded = True
             timeline.succeeded_ns = event.t_ns
-        attempt = attempt_of(timeline.attempts, event, still_open=True)
+        attempt = self._finders.find(timeline, event, still_open=True)
         if attempt is None:
             ends = timeline.successes_without_start if ok else timeline.failures_without_start
             ends.append(event)
@@ -260,8 +268,9 @@ class History:
         attempt.result = event.result
 
     def _take_ack(self, event: Event) -> None:
-        attempts = self._timeline(event).attempts
-        attempt = attempt_of(attempts, event, still_open=False)
+        timeline = self._timeline(event)
+        attempts = timeline.attempts
+        attempt = self._finders.find(timeline, event, still_open=False)
         if attempt is None and event.attempt is None and attempts:
             attempt = attempts[-1]  # reported by the broker or the lab: it is for the latest delivery
         if attempt is None:
@@ -290,20 +299,28 @@ class History:
         for event in lost:
             for message in event.messages or ():
                 task = named.get(str(message))
-                before = (
-                    [] if task is None else [one for one in self.tasks[task].attempts if one.started_ns <= event.t_ns]
-                )
-                if before:
-                    before[-1].ack_is_unsure = True
-                    before[-1].ack = before[-1].ack if before[-1].ack == "ok" else "info"
+                attempts = [] if task is None else self.tasks[task].attempts
+                started = bisect_right(attempts, event.t_ns, key=STARTED_NS)
+                if started:
+                    before = attempts[started - 1]
+                    before.ack_is_unsure = True
+                    before.ack = before.ack if before.ack == "ok" else "info"
 
     def _take_state(self, event: Event) -> None:
         self.records_states = True
-        self._timeline(event).states.append(event)
+        timeline = self._timeline(event)
+        timeline.states.append(event)
+        if event.to in ("DEAD", "FAILED"):
+            timeline.dead_ns = min(timeline.dead_ns, event.t_ns)
+
+    def _take_dead(self, event: Event) -> None:
+        timeline = self._timeline(event)
+        timeline.deads.append(event)
+        timeline.dead_ns = min(timeline.dead_ns, event.t_ns)
 
     def _take_progress(self, event: Event) -> None:
         timeline = self._timeline(event)
-        attempt = attempt_of(timeline.attempts, event, still_open=False)
+        attempt = self._finders.find(timeline, event, still_open=False)
         name = (None, None, event.attempt) if attempt is None else (attempt.actor, attempt.started_ns, attempt.number)
         timeline.progress.append((name, event))
 

@@ -1,14 +1,22 @@
 """The record of one task, one attempt, one fault: built in one pass over the history, then only read."""
 
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Literal
 
-from scenarios.record.events import Event
+from scenarios.record.events import FINAL_LISTS, Event
 
 FOREVER_NS = 2**63 - 1
 """Later than every event."""
 ACKNOWLEDGEMENTS = frozenset({"submit.ok", "spawn"})
 """Events after which the system is responsible for a task."""
+STARTED_NS = attrgetter("started_ns")
+"""Sort key of attempts."""
+T_NS = attrgetter("t_ns")
+"""Sort key of events."""
 
 
 @dataclass(slots=True)
@@ -65,6 +73,8 @@ class TaskTimeline:
     succeeded_ns: int | None = None  # when the last attempt that ended ok did so
     failures_without_start: list[Event] = field(default_factory=list)
     successes_without_start: list[Event] = field(default_factory=list)
+    dead_ns: int = FOREVER_NS  # its first dead letter or row to DEAD or FAILED
+    keyed: Event | None = None  # the latest submission that states an idempotency key
 
     @property
     def is_submitted(self) -> bool:
@@ -107,7 +117,16 @@ class TaskTimeline:
 
     def redriven_between(self, after_ns: int, until_ns: int) -> bool:
         """Whether a person redrove it in this time, bounds included."""
-        return any(after_ns <= instant <= until_ns for instant in self.redrives_ns)
+        return bisect_left(self.redrives_ns, after_ns) < bisect_right(self.redrives_ns, until_ns)
+
+    def round_of(self, instant: int) -> int:
+        """The number of redrives before this instant."""
+        return bisect_left(self.redrives_ns, instant)
+
+    def first_start_after(self, instant: int) -> AttemptRecord | None:
+        """Its first attempt that started later than this instant."""
+        place = bisect_right(self.attempts, instant, key=STARTED_NS)
+        return self.attempts[place] if place < len(self.attempts) else None
 
     @property
     def deadline_s(self) -> float | None:
@@ -120,6 +139,26 @@ class TaskTimeline:
         """The earliest and the latest due time of its submissions."""
         stated = [event.due_s for event in self.submissions if event.due_s is not None]
         return (min(stated), max(stated)) if stated else None
+
+
+@dataclass(slots=True)
+class ActorLeases:
+    """One actor's events about the lease on one resource, in order of time. `acquired`: only the acquisitions."""
+
+    events: list[Event] = field(default_factory=list)
+    acquired: list[Event] = field(default_factory=list)
+
+
+def leases_by_actor(leases: Mapping[str, list[Event]]) -> dict[tuple[str, str], ActorLeases]:
+    """By resource and actor. `leases`: by resource."""
+    found: dict[tuple[str, str], ActorLeases] = defaultdict(ActorLeases)
+    for resource, events in leases.items():
+        for event in events:
+            own = found[resource, event.actor]
+            own.events.append(event)
+            if event.event == "lease.acquired":
+                own.acquired.append(event)
+    return dict(found)
 
 
 @dataclass(slots=True)
@@ -150,3 +189,19 @@ class FaultSpan:
     def overlaps(self, from_ns: int, until_ns: int) -> bool:
         """Whether it may have been on at any instant of this time, bounds included."""
         return self.begun_ns <= until_ns and self.healed_ns >= from_ns
+
+
+@dataclass(frozen=True, slots=True)
+class FinalLists:
+    """The lists of `final` as sets; a missing list is empty."""
+
+    done: frozenset[str] = frozenset()
+    dead: frozenset[str] = frozenset()
+    cancelled: frozenset[str] = frozenset()
+    expired: frozenset[str] = frozenset()
+    pending: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, final: Event | None) -> "FinalLists":
+        """The lists of an account; all are empty without an account."""
+        return cls() if final is None else cls(*(frozenset(getattr(final, name) or ()) for name in FINAL_LISTS))

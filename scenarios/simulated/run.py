@@ -207,6 +207,7 @@ class WorldRun:
             policy=self._simulation.terms.policy,
             problems=problems,
             violated=[*violated_assumptions(history), *self._crashes()],
+            unmet=_too_little_work(history) if self.plan.tasks else (),
         )
 
     def _probe(self, process: str) -> SimulatedProbe:
@@ -219,6 +220,12 @@ class WorldRun:
         """Processes that ended by themselves, not by the plan: their further behaviour is unknown."""
         gone = self.experiment.supervisor.gone
         return [f"{one} (a crash that was not planned)" for one in gone if not one.endswith(KILLED_BY_TASK)]
+
+
+def _too_little_work(history: History) -> list[str]:
+    """The premise of every run, in a world as small as these: a client that does not give up is answered in the end."""
+    is_accepted = any(timeline.acknowledged for timeline in history.tasks.values())
+    return [] if is_accepted else ["too little work: no submission was acknowledged"]
 
 
 def api_numbers(plan: WorldPlan) -> Mapping[str, int]:

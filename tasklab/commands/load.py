@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tasklab.commands.plugin_options import PluginPython, PluginSystem, PluginTimeout, repeated
 from tasklab.exit_codes import EXIT_UNKNOWN, EXIT_USAGE, explained, fail
 from tasklab.presentation.load_figures import print_figures
 from tasklab.presentation.runs import print_judged, say_started
@@ -38,9 +39,9 @@ def load(
             help="Strike with the faults of this scenario, at the same share of the work; see `tasklab list scenarios`.",
         ),
     ] = None,
-    system: Annotated[
-        str, typer.Option(help="A name from `tasklab list systems`, or package.module:attribute of your own plug-in.")
-    ] = "reference",
+    system: PluginSystem = "reference",
+    python: PluginPython = None,
+    plugin_timeout: PluginTimeout = None,
     environment: Annotated[
         EnvironmentName,
         typer.Option(
@@ -86,7 +87,7 @@ def load(
 
         _check_port(web_port)
         struck = None if fault is None else open_scenario(fault)
-        plugin = open_system(system)
+        plugin = open_system(system, python=python, timeout_s=plugin_timeout)
         drawn = SystemRandom().randrange(SEED_MAX) if seed is None else seed
         plan = LoadPlan(rate, duration, drawn)
         started_later = make_environment(environment, plugin)
@@ -96,7 +97,8 @@ def load(
         with closing(PortAllocator()) as ports, started_later as world:
             page = Page(web_port or ports.allocate(), autostart) if web else None
             say_started(world, say)
-            repeat = f"tasklab load {_stated(plan, fault)} --system {system} --environment {world.name} --seed {drawn}"
+            stated = f"{_stated(plan, fault)} --system {repeated(system, python)}"
+            repeat = f"tasklab load {stated} --environment {world.name} --seed {drawn}"
             judged, figures = run_load(
                 plan, plugin, world, struck=struck, page=page, place=place, repeat=repeat, say=say
             )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tasklab.commands.plugin_options import PluginPython, PluginSystem, PluginTimeout, repeated
 from tasklab.exit_codes import explained
 from tasklab.module_path import append_current_directory
 from tasklab.presentation.runs import print_judged, print_runs_json, print_several, rates_of, say_started
@@ -32,26 +33,9 @@ def run(
             help="Names from `tasklab list scenarios`, or package.module:ATTRIBUTE for one of your own.",
         ),
     ],
-    system: Annotated[
-        str,
-        typer.Option(
-            help="A name from `tasklab list systems`, package.module:attribute of your own plug-in, or a program "
-            "(a path with a / in it) that speaks the protocol of docs/protocol.md."
-        ),
-    ] = "reference",
-    python: Annotated[
-        Path | None,
-        typer.Option(metavar="PROGRAM", help="The Python that loads your plug-in. Default: the lab's."),
-    ] = None,
-    plugin_timeout: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            min=0.1,
-            max=3600,
-            help="How long each answer of your plug-in may take. Default: 30, for accounts 60 (docs/protocol.md).",
-        ),
-    ] = None,
+    system: PluginSystem = "reference",
+    python: PluginPython = None,
+    plugin_timeout: PluginTimeout = None,
     environment: Annotated[
         EnvironmentName,
         typer.Option(
@@ -86,7 +70,7 @@ def run(
     """
     with explained():
         chosen, plugin = _opened(scenarios, system, environment, python=python, timeout_s=plugin_timeout)
-        system = system if python is None else f"{system} --python {python}"  # in the line that repeats the run
+        system = repeated(system, python)
         numbers = _numbers(seed, seeds)
         say = Progress()
         say(f"seed {numbers[0]}" if len(numbers) == 1 else f"seeds {seeds}")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.contract.tasklab_probe import Probe, Recorder, TaskError
+from scenarios.contract.tasklab_probe import Probe, Recorder, TaskError, digest
 from scenarios.experiment.outside import Outside
 from scenarios.real.flows import ThreadSignal
 from scenarios.real.outside_server import OutsideServer
@@ -79,6 +79,28 @@ def test_a_coroutine_does_what_a_handler_does(probe: Probe, tmp_path: Path) -> N
     assert words(tmp_path) == ["attempt.start", "progress", "attempt.ok"]
     assert words(tmp_path, "outside") == ["effect", "effect"]
     assert reports == [("half-way", 50)]
+
+
+def test_what_a_payload_plans_to_be_handed_back_is_returned_and_a_result_is_recorded_as_its_digest(
+    probe: Probe, tmp_path: Path
+) -> None:
+    children, then = [{"task": "a.1"}], {"task": "a.then"}
+
+    done = probe.run_task({"task": "a", "result_size": 30, "children": children, "then": then}, attempt=1)
+    close_connection(probe)
+
+    assert done == {"task": "a", "result": "a try 1 " + "x" * 22, "children": children, "then": then}
+    assert events(tmp_path, "worker-1")[-1]["result"] == digest(done["result"])
+
+
+def test_progress_is_reported_as_often_as_the_payload_says(probe: Probe, tmp_path: Path) -> None:
+    reports: list[tuple[str, int]] = []
+
+    probe.run_task({"task": "a", "reports": 3}, report=lambda step, percent: reports.append((step, percent)))
+    close_connection(probe)
+
+    assert reports == [("part 1", 25), ("part 2", 50), ("part 3", 75)]
+    assert [one["percent"] for one in events(tmp_path, "worker-1") if one["event"] == "progress"] == [25, 50, 75]
 
 
 def test_a_coroutine_that_is_cancelled_has_failed(probe: Probe, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The names of a plug-in without tasklab (`tasklab_plugin.py`) keep up with the services and classes that the lab has."""
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 
 import pytest
 
@@ -23,9 +23,20 @@ def test_the_services_of_a_run_have_the_same_fields() -> None:
     assert names_of(tasklab_plugin.Services) == names_of(Services)
 
 
-@pytest.mark.parametrize("name", ["Handlers", "ProcessSpec", "ReadStatus", "Cancel", "Outcome", "Account", "Pace"])
+SHARED = [
+    name
+    for name, kind in vars(tasklab_plugin).items()
+    if is_dataclass(kind) and isinstance(getattr(tasklab, name, None), type) and name not in ("Services", "Policy")
+]
+
+
+@pytest.mark.parametrize("name", SHARED)
 def test_a_class_of_the_same_name_has_the_same_fields(name: str) -> None:
     assert names_of(getattr(tasklab_plugin, name)) == names_of(getattr(tasklab, name))
+
+
+def test_every_limit_can_be_stated_without_tasklab() -> None:
+    assert set(names_of(tasklab_plugin.Policy)) == set(names_of(tasklab.Policy)) - {"warnings"}
 
 
 def names_of(kind: type) -> list[str]:

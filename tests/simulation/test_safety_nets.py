@@ -8,8 +8,12 @@ from dataclasses import replace
 import pytest
 
 from chaos.faults import PauseProcess
+from reference_impl.components import Components
+from reference_impl.http.service import Api
+from reference_impl.rows.submission import Submitted
 from scenarios.errors import NotApplicable, UnknownName
 from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.verdict import EXIT_UNKNOWN
 from scenarios.simulated.run import Simulated, simulate
 from scenarios.simulated.search.shrink import broken_promises
 from scenarios.simulated.search.token import Token, read_token
@@ -117,3 +121,20 @@ def test_the_command_runs_worlds_without_a_net_and_its_rows_name_the_series() ->
     assert done.returncode == 0
     assert [row["token"] for row in rows] == [f"swarm-without-fence~reference~{seed}" for seed in (1, 2)]
     assert all("fenced_writes" not in row["held"] for row in rows)
+
+
+def test_a_world_in_which_nothing_is_accepted_is_unknown() -> None:
+    def refusing(components: Components) -> Components:
+        return replace(components, classes=replace(components.classes, api=Refusing))
+
+    world = simulate(find_series("swarm", REFERENCE)(1), replace(REFERENCE, patch=refusing))
+
+    assert world.judgement.exit_code == EXIT_UNKNOWN
+    assert "too little work: no submission was acknowledged" in world.judgement.problems
+
+
+class Refusing(Api):
+    """Fails at every submission, as a program with a defect does."""
+
+    def submit(self, *_: object, **__: object) -> Submitted:
+        raise KeyError("a defect")

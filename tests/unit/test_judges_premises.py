@@ -7,10 +7,14 @@ import pytest
 
 from scenarios.judging.premises import (
     AckOfKnownTask,
+    DiedOfTask,
     EnoughWork,
     KilledAfterEffect,
+    LeaseOutlasted,
     LockTakenOver,
+    LostAtWork,
     Premise,
+    Seen,
     TaskTakenOver,
     WorkDuring,
     stated_premises,
@@ -106,6 +110,36 @@ SWALLOWED = strike("ack_swallowed")
             CAUGHT,
             "the acknowledgement that worker-1 lost belongs to no known task, and no task ran again: "
             "put the task's name or its id into the message",
+        ),
+        (
+            LostAtWork(),
+            facts(strike("process_lost")),
+            CAUGHT,
+            f"{CAUGHT}\n1.6 worker-1 attempt.ok a attempt=1",
+            "worker-1 was not running a task when it was lost: let each handler run its task through tasklab_probe.run_task",
+        ),
+        (
+            LeaseOutlasted(),
+            facts(pace={"lease_s": 0.5}),
+            f"{CAUGHT}\n1.6 worker-1 attempt.ok a attempt=1",
+            f"{CAUGHT}\n1.4 worker-1 attempt.ok a attempt=1",
+            "the longest attempt lasted 0.4 s, no longer than a lease of 0.5 s: let the handler work for the time "
+            "that its payload states, or state the lease (Pace.lease_s) that the system has",
+        ),
+        (
+            Seen("attempt.fail", 1, error="permanent"),
+            facts(),
+            f"{CAUGHT}\n1.6 worker-1 attempt.fail a attempt=1 error=permanent",
+            f"{CAUGHT}\n1.6 worker-1 attempt.fail a attempt=1 error=transient",
+            "0 events attempt.fail (permanent) were recorded, and at least 1 are needed: the workload did not come to what the "
+            "scenario is about; let the plug-in carry out what its capabilities state, or submit more tasks",
+        ),
+        (
+            DiedOfTask(),
+            facts(),
+            f"{CAUGHT}\n1.5 worker-1 crash",
+            CAUGHT,
+            "no process ended by itself: let each handler run its task, in the worker's process, through tasklab_probe.run_task",
         ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Premise) else "",

@@ -85,6 +85,14 @@ def test_each_dead_task_has_one_letter(expected: object, lines: list[str], polic
     assert verdict(G.DEAD_LETTER_IF_EXHAUSTED, history, attempts_max=1, **policy) == expected
 
 
+def test_an_attempt_that_only_a_row_shows_counts_before_a_redrive() -> None:
+    claimed = [f"{2 + number} database state A from=ACCEPTED to=RUNNING attempt={number}" for number in (1, 2)]
+    again = ["6 admin redrive A", "7 w1 attempt.start A attempt=3", "7.1 w1 attempt.fail A attempt=3 error=transient"]
+    lines = [*SUBMITTED, *claimed, *again, "8.2 w1 attempt.start A attempt=4", "8.3 w1 attempt.ok A attempt=4", DONE]
+
+    assert verdict(G.RETRY_SCHEDULE, lines, attempts_max=3, delays_s=[[1, 2], [5, 9]]) == "held"
+
+
 IN_VAIN = (
     *SUBMITTED,
     "1 w1 attempt.start A",

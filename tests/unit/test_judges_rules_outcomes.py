@@ -52,6 +52,20 @@ def test_a_status_of_a_resubmission_is_that_of_the_task_it_was_answered_with(
     assert verdict(guarantee, [*ran, read, *OTHER, final(done=["A", "K"])]) == expected
 
 
+@pytest.mark.parametrize(("asked_ns", "expected"), [(2_000_000_000, "held"), (9_000_000_000, ("A",))])
+@pytest.mark.parametrize("guarantee", [G.NO_LOST_TASK, G.OUTCOME_REPORTED])
+def test_what_the_system_made_after_the_account_was_asked_for_is_not_missing_in_it(
+    guarantee: G, asked_ns: int, expected: object
+) -> None:
+    end = Event(
+        event="final", actor="lab", t_ns=9_500_000_000, asked_ns=asked_ns, healed=True, caught_up=True, done=("K",)
+    )
+    made = "3 office spawn A"
+    ran = ["4 w1 attempt.start A attempt=1", "4.05 w1 effect A attempt=1", "5 w1 attempt.ok A attempt=1"]
+
+    assert verdict(guarantee, [made, *(ran if guarantee is G.OUTCOME_REPORTED else ()), *OTHER, end]) == expected
+
+
 def test_a_pause_is_over_when_its_end_is_asked_for() -> None:
     paused = [
         *SUBMITTED,

@@ -115,3 +115,7 @@ def test_nothing_of_the_reference_is_imported_before_the_changed_module_is_in_pl
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+def test_the_edge_of_an_instant_is_no_change_but_its_direction_is() -> None:
+    assert mutants("x = a < now_us()\n") == [("comparison", "-x = a < now_us() +x = a >= now_us()")]

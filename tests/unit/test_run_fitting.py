@@ -1,17 +1,26 @@
 """A scenario whose fault has no target is not applicable, never green; else the lab knows between whom it has to stand."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from chaos.environment import SERVICE_NAMES, ProcessSpec, ServiceName, Services
-from chaos.faults import DegradeNetwork, FailOverRedis, Fault, KillProcess, KillService, SwallowAck, WithholdConfirm
+from chaos.faults import (
+    DegradeNetwork,
+    FailOverRedis,
+    Fault,
+    KillProcess,
+    KillService,
+    LoseProcess,
+    SwallowAck,
+    WithholdConfirm,
+)
 from scenarios.contract.system import Handlers
 from scenarios.errors import NotApplicable, RunFailed
 from scenarios.experiment.fitting import processes_of, processes_to_link
-from scenarios.experiment.scenario import AtStart, LeaderAtWork, Scenario, Strike, Trigger, Workload
+from scenarios.experiment.scenario import AtStart, AttemptBegun, LeaderAtWork, Scenario, Strike, Trigger, Workload
 from scenarios.judging.guarantees import Guarantee
 
 NOWHERE = Services("lab", Path(), 1)
@@ -84,6 +93,23 @@ def test_a_fault_that_has_nothing_to_strike_in_the_system_is_not_applicable(faul
         link(scenario(fault))
 
     assert str(raised.value) == why
+
+
+def test_a_process_may_be_lost_only_where_another_plays_its_role() -> None:
+    assert link(scenario(LoseProcess(), when=AttemptBegun(1))) == ()
+    assert link(scenario(LoseProcess("worker"))) == ()
+    with pytest.raises(
+        NotApplicable, match="process_lost leaves nobody to take over: acme has one process in the role 'api'"
+    ):
+        link(scenario(LoseProcess("api")))
+
+
+def test_a_scenario_that_needs_what_the_system_cannot_do_is_not_applicable() -> None:
+    pausing = replace(scenario(KillProcess("worker")), needs=("pause", "submit"))
+
+    with pytest.raises(NotApplicable, match="the system does not state the capabilities that struck needs: pause"):
+        link(pausing)
+    assert link(pausing, system=Acme(claims=frozenset({Guarantee.PAUSE_HONOURED}))) == ()
 
 
 def test_a_fault_of_a_service_that_the_environment_lacks_is_not_applicable() -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from chaos.faults import KillProcess, KillService, PauseProcess, SwallowAck
+from chaos.faults import KillProcess, KillService, LoseProcess, PauseProcess, SwallowAck
 from scenarios.contract.system import Outcome
 from scenarios.experiment import triggers
 from scenarios.experiment.nemesis import Nemesis
@@ -230,6 +230,16 @@ def test_a_killed_process_is_the_strikes_to_start_again_until_it_has_healed() ->
 
     assert held_down == [True, False]
     assert not nemesis.holds_down("worker-1")
+
+
+def test_a_process_that_is_lost_is_never_started_again() -> None:
+    stage = ThreadStage()
+
+    with storm(stage, [Strike(LoseProcess("worker-1"), AtStart())]) as nemesis:
+        nemesis.await_over()
+
+    assert nemesis.holds_down("worker-1")
+    assert stage.events.names == ["fault.begin", "crash", "fault.bit", "fault.end", "fault.healed"]
 
 
 def test_every_step_of_a_fault_says_when_it_was_asked_for_and_when_it_was_seen() -> None:

@@ -5,12 +5,13 @@ text, the order of its parameters, the shape of its rows) depends only on the ob
 the first execution. Statements for which this does not hold are executed by SQLAlchemy each time.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Executable
+from sqlalchemy import Connection, Engine, Executable
 from sqlalchemy.engine import CursorResult, IteratorResult
+from sqlalchemy.engine.cursor import CursorResultMetaData
 
 _KEPT_MAX = 1024
 """Limits memory: a caller may create a new statement object for each execution."""
@@ -46,8 +47,33 @@ class PreparedResult(IteratorResult[Any]):
         self.rowcount = rowcount
 
 
+class KeptShape(CursorResultMetaData):
+    """The shape of a statement's rows. Keeps the reduced shapes that SQLAlchemy computes for `scalars`: they are the same each time."""
+
+    __slots__ = ("_origin", "_reduced")
+
+    def __init__(self, origin: CursorResultMetaData) -> None:
+        self._origin = origin
+        self._reduced: dict[tuple[Any, ...], CursorResultMetaData] = {}
+        for name in CursorResultMetaData.__slots__:
+            setattr(self, name, getattr(origin, name))
+
+    def _reduce(self, keys: Sequence[Any]) -> Any:
+        columns = tuple(keys)
+        reduced = self._reduced.get(columns)
+        if reduced is None:
+            reduced = self._reduced[columns] = self._origin._reduce(keys)
+        return reduced
+
+
 class PreparedConnection(Connection):
     """SQLAlchemy's connection, with prepared statements shared by all connections."""
+
+    def __init__(self, engine: Engine, *arguments: Any, **options: Any) -> None:
+        if not engine._has_events:
+            # Without listeners, SQLAlchemy does not have to join those of the engine and of each new connection.
+            options.setdefault("_has_events", False)
+        super().__init__(engine, *arguments, **options)
 
     def execute(  # type: ignore[override]
         self, statement: Executable, parameters: Any = None, *, execution_options: Any = None
@@ -87,7 +113,9 @@ class PreparedConnection(Connection):
 def _keep(key: _Key, result: CursorResult[Any], given: Mapping[str, Any]) -> None:
     if len(_PREPARED) >= _KEPT_MAX:
         _PREPARED.clear()
-    _PREPARED[key] = _prepared(result.context, given, result._metadata)
+    shape = result._metadata
+    kept = KeptShape(shape) if type(shape) is CursorResultMetaData else shape
+    _PREPARED[key] = _prepared(result.context, given, kept)
 
 
 def _prepared(context: Any, parameters: Mapping[str, Any], shape: Any) -> _Prepared | None:

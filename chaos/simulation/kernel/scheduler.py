@@ -235,11 +235,13 @@ class Scheduler:
             fiber: Fiber = what  # type: ignore[assignment]
             if fiber.ticket != ticket:
                 continue
+            self.now_ns = instant_ns
             if fiber.life.paused:
-                self.now_ns = instant_ns
                 fiber.life._deferred.append((fiber, ticket))
                 continue
-            self._step(instant_ns)
+            self.steps += 1
+            if self.steps > self._steps_max:
+                raise self._stuck()
             return fiber
         return None
 

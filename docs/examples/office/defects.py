@@ -72,7 +72,7 @@ class _StartsLate(Store):
     def available(self, tx: Transaction, due_s: float | None) -> float:
         row = tx.row("SELECT count(*) AS n FROM tasks")
         assert row is not None, "a count has a row"
-        return tx.now + (due_s or 0.0) + 7.0 * _is_struck(row["n"])
+        return tx.now + (due_s or 0.0) + 10.5 * _is_struck(row["n"])
 
 
 class _DueTooEarly(Store):
@@ -97,6 +97,15 @@ class _NeverTooLate(Store):
 
     def expire(self, tx: Transaction) -> None:
         pass
+
+
+class _SucceedsTooLate(Store):
+    def has_expired(self, tx: Transaction, row: sqlite3.Row) -> bool:
+        return False
+
+
+class _LongLease(Store):
+    lease_s = 6.0
 
 
 class _NeverPaused(Store):
@@ -158,6 +167,8 @@ STORES: Mapping[str, type[Store]] = {
     "due_in_time": _DueTooLate,
     "cancel_honoured": _CancelsNothing,
     "deadline_honoured": _NeverTooLate,
+    "not_done_after_deadline": _SucceedsTooLate,
+    "lease_kept": _LongLease,
     "pause_honoured": _NeverPaused,
     "order_kept": _NeverBehind,
     "concurrency_bounded": _NeverCrowded,
@@ -180,7 +191,7 @@ class _RescuesNobody(Leadership):
 
 class _RescuesLate(Leadership):
     def rescued_after_s(self) -> float:
-        return 7.5
+        return 9.0
 
 
 class _CountsNoDeath(Leadership):
@@ -223,6 +234,10 @@ class _ActsWithoutKey:
     has_key = False
 
 
+class _RenewsNever:
+    renew_s = 3600.0
+
+
 class _RunsAgain:
     def run(self, claim: Claim) -> Any:
         if _is_struck(claim.id):
@@ -245,6 +260,7 @@ class _LogsPayloads:
 WORKERS: Mapping[str, type[Any]] = {
     "exactly_one_effect": _ActsNever,
     "effect_at_most_once": _ActsWithoutKey,
+    "lease_kept": _RenewsNever,
     "duplicates_explained": _RunsAgain,
     "progress_monotonic": _GoesBack,
     "nothing_leaked": _LogsPayloads,

@@ -52,20 +52,22 @@ class Office:
             *("deadline", "due", "order_key", "priority", "scope", "children", "result"),
         }
     )
-    pace = Pace(quiet_s=9.0, lease_s=LEASE_S, lock_s=LOCK_S)
+    pace = Pace(quiet_s=12.0, lease_s=LEASE_S, lock_s=LOCK_S)
     policy = Policy(
         attempts_max=ATTEMPTS_MAX,
         delays_s=DELAYS_S,
-        tolerance_s=1.5,
-        budget_s=6.0,
+        tolerance_s=1.0,
+        budget_s=9.0,
         grace_s=0.5,
-        wait_s=5.0,
+        wait_s=9.0,
         overtakes_max=20,
         order="serial",
         concurrency={"by": "scope", "n": 1},  # type: ignore[arg-type]  # as JSON spells it
         window={"kind": "sliding", "n": NEW_TASKS[0], "per_s": NEW_TASKS[1]},
         execution_window={"kind": "sliding", "n": STARTS[0], "per_s": STARTS[1], "by": "scope"},
         catch_up="all",
+        renew_s=0.4,
+        ends_at_deadline=True,
     )
 
     def __init__(self, defect: str = "", name: str = "office") -> None:

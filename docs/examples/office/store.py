@@ -41,6 +41,8 @@ class Claim:
 class Store:
     """The tasks in `path`."""
 
+    lease_s = LEASE_S
+
     def __init__(self, path: Path) -> None:
         self.file = File(path)
 
@@ -172,7 +174,7 @@ class Store:
                 owner=owner,
                 attempts=row["attempts"] + 1,
                 fence=row["fence"] + 1,
-                lease_until=tx.now + LEASE_S,
+                lease_until=tx.now + self.lease_s,
             )
             return Claim(row["id"], row["name"], json.loads(row["payload"]), row["attempts"] + 1, row["fence"] + 1)
 
@@ -220,7 +222,7 @@ class Store:
         """Prolong the lease, if it still is this claim's."""
         with self.file.writing() as tx:
             sql = "UPDATE tasks SET lease_until = ? WHERE id = ? AND fence = ? AND state = 'RUNNING'"
-            return tx.change(sql, tx.now + LEASE_S, claim.id, claim.fence) == 1
+            return tx.change(sql, tx.now + self.lease_s, claim.id, claim.fence) == 1
 
     def note_progress(self, claim: Claim, percent: int) -> None:
         """For clients to read."""
@@ -233,12 +235,19 @@ class Store:
             row = self.held(tx, claim)
             if row is None:
                 return
+            if self.has_expired(tx, row):
+                self.move(tx, row, "EXPIRED")
+                return
             self.move(tx, row, "SUCCEEDED", result=handed_back.get("result"))
             for child in handed_back.get("children", ()):
                 self.spawn(tx, child, row, parent=claim.id, available=tx.now)
             if "then" in handed_back:
                 self.spawn(tx, handed_back["then"], row, parent=claim.id, available=NEVER, after_parent=1)
             self.release_followers(tx, claim.id)
+
+    def has_expired(self, tx: Transaction, row: sqlite3.Row) -> bool:
+        """Whether its deadline is over, so that what its attempt came to does not count."""
+        return row["deadline"] is not None and tx.now > row["deadline"]
 
     def fail(self, claim: Claim, error: str, chance: float) -> None:
         """The attempt failed: another one after a while, or none."""

@@ -22,6 +22,7 @@ class Worker:
     """One slot: claims a task, runs it, settles it. `store` is the main thread's, `make_store` makes one for another thread."""
 
     has_key = True
+    renew_s = RENEW_S
 
     def __init__(self, name: str, make_store: Callable[[], Store]) -> None:
         self.name = name
@@ -41,7 +42,7 @@ class Worker:
     def attempt(self, claim: Claim, asked_ns: int) -> None:
         """One attempt under a lease that is renewed for as long as it lasts."""
         over = threading.Event()
-        lease = tasklab_probe.lease(claim.name, fence=claim.fence, ttl_s=LEASE_S, asked_ns=asked_ns)
+        lease = tasklab_probe.lease(claim.name, fence=claim.fence, ttl_s=self.store.lease_s, asked_ns=asked_ns)
         with lease:
             heartbeat = threading.Thread(target=self._renew, args=(claim, lease, over), daemon=True)
             heartbeat.start()
@@ -78,7 +79,7 @@ class Worker:
 
     def _renew(self, claim: Claim, lease: Any, over: threading.Event) -> None:
         store = self._make_store()
-        while not over.wait(RENEW_S):
+        while not over.wait(self.renew_s):
             asked_ns = tasklab_probe.now_ns()
             if not store.renew(claim):
                 break

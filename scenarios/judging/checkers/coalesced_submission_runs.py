@@ -20,12 +20,13 @@ def check(history: History, policy: Policy) -> Findings:
     for named in history.key_events:
         submissions = list(submissions_of(history.key_events[named]))
         exercised += _separate(history, submissions)
+        last_starts_ns = (
+            attempt.started_ns for one in submissions for attempt in history.tasks[one.task].attempts[-1:]
+        )
+        latest_ns = max(last_starts_ns, default=-FOREVER_NS)
         for coalesced in _coalesced(history, submissions):
             coalesced_count += 1
-            starts = (attempt.started_ns for one in submissions for attempt in history.tasks[one.task].attempts)
-            if not any(started_ns > coalesced.began_ns for started_ns in starts) and not _is_cancelled(
-                history, coalesced
-            ):
+            if latest_ns <= coalesced.began_ns and not _is_cancelled(history, coalesced):
                 what = "coalesced into a task that had already started, but no task of its key started after it"
                 violations.append(Violation(coalesced.task, Proof.END, what))
     if not policy.coalesce:
@@ -45,7 +46,7 @@ def _separate(history: History, submissions: list[Submission]) -> int:
             continue
         count += one.id not in known and started_ns < one.began_ns
         known.add(one.id)
-        started_ns = min([started_ns, *(it.started_ns for it in history.tasks[one.task].attempts)])
+        started_ns = min([started_ns, *(it.started_ns for it in history.tasks[one.task].attempts[:1])])
     return count
 
 
@@ -55,10 +56,10 @@ def _coalesced(history: History, submissions: list[Submission]) -> Iterator[Subm
         if one.id is not None:
             if first_start_ns.get(one.id, FOREVER_NS) < one.began_ns:
                 yield one
-            started_ns = min((it.started_ns for it in history.tasks[one.task].attempts), default=FOREVER_NS)
-            first_start_ns[one.id] = min(started_ns, first_start_ns.get(one.id, FOREVER_NS))
+            starts_ns = [attempt.started_ns for attempt in history.tasks[one.task].attempts[:1]]
+            first_start_ns[one.id] = min([*starts_ns, first_start_ns.get(one.id, FOREVER_NS)])
 
 
 def _is_cancelled(history: History, coalesced: Submission) -> bool:
     """Whether the task was cancelled after this submission."""
-    return any(instant >= coalesced.began_ns for instant in history.tasks[coalesced.task].cancels_ns)
+    return any(instant >= coalesced.began_ns for instant in history.tasks[coalesced.task].cancels_ns[-1:])

@@ -4,6 +4,7 @@ An attempt counts until its end, the crash of its actor or the expiry of its lea
 witness is the value.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -77,7 +78,9 @@ def _ended_ns(history: History, attempt: AttemptRecord, policy: Policy) -> int:
     crashed_ns = first_crash_ns(history, attempt.actor, attempt.started_ns, ends_ns[0])
     if crashed_ns is not None:
         ends_ns.append(crashed_ns)
-    ends_ns += [one for one in history.restarts_ns.get(attempt.actor, ()) if one >= attempt.started_ns][:1]
+    restarts_ns = history.restarts_ns.get(attempt.actor, [])
+    restart = bisect_left(restarts_ns, attempt.started_ns)
+    ends_ns += restarts_ns[restart : restart + 1]
     lease_ns = lease_end_ns(history, attempt, ends_ns[0])
     if lease_ns is not None:
         ends_ns.append(max(attempt.started_ns, lease_ns))

@@ -9,7 +9,7 @@ or the worker crashed, was paused or was cut off before the next attempt.
 """
 
 from scenarios.judging.causes import decides_nothing, is_done
-from scenarios.judging.checkers.poison_bounded import attempts_seen, round_of
+from scenarios.judging.checkers.poison_bounded import attempts_by_round
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import AttemptRecord, Event, History, TaskTimeline
@@ -67,12 +67,14 @@ def _letters(timeline: TaskTimeline) -> list[Violation]:
 def _both(history: History, timeline: TaskTimeline, policy: Policy) -> list[Violation]:
     lists = history.lists
     last_round = len(timeline.redrives_ns)
+    if not timeline.deads and timeline.task not in lists.dead:
+        return []
     successes = [attempt for attempt in timeline.attempts if attempt.outcome == "ok"]
     deciding = [attempt for attempt in successes if not decides_nothing(history, timeline, attempt, policy)]
     rounds_ok = {attempt.round for attempt in deciding}
     if timeline.succeeded and not successes:
         rounds_ok = {last_round}
-    rounds_dead = {round_of(timeline, dead.t_ns) for dead in timeline.deads}
+    rounds_dead = {timeline.round_of(dead.t_ns) for dead in timeline.deads}
     if rounds_ok & rounds_dead:
         return [Violation(timeline.task, Proof.EVENTS, "dead, although an attempt of it succeeded")]
     listed_dead = timeline.task in lists.dead
@@ -88,8 +90,9 @@ def _both(history: History, timeline: TaskTimeline, policy: Policy) -> list[Viol
 
 def _early(timeline: TaskTimeline, policy: Policy) -> list[Violation]:
     """A dead letter while attempts were left."""
+    seen = attempts_by_round(timeline) if timeline.deads else []
     for dead in timeline.deads:
-        attempts = attempts_seen(timeline, round_of(timeline, dead.t_ns))
+        attempts = seen[timeline.round_of(dead.t_ns)]
         if attempts == 0:
             assert dead.attempts is not None
             attempts = dead.attempts
@@ -106,13 +109,13 @@ def _early_by_the_list(history: History, timeline: TaskTimeline, policy: Policy)
     last_round = len(timeline.redrives_ns)
     if timeline.task not in history.lists.dead or not timeline.is_submitted:
         return []
-    if any(round_of(timeline, dead.t_ns) == last_round for dead in timeline.deads):
+    if any(timeline.round_of(dead.t_ns) == last_round for dead in timeline.deads):
         return []
     failures: list[AttemptRecord | Event] = [one for one in timeline.attempts if one.round == last_round]
     failures += timeline.failures_without_start
     if any(failure.error == "permanent" for failure in failures):
         return []
-    attempts = max(attempts_seen(timeline, last_round), len(timeline.failures_without_start))
+    attempts = max(attempts_by_round(timeline)[last_round], len(timeline.failures_without_start))
     needed = 1 if policy.attempts_max is None else policy.attempts_max
     if attempts >= needed:
         return []
@@ -126,12 +129,16 @@ def _missing(
     lists = history.lists
     if timeline.task in lists.dead or timeline.task in lists.cancelled or timeline.task in lists.expired:
         return []
+    used_up = policy.attempts_max is not None and len(failures) >= policy.attempts_max
+    if not used_up and not any(failure.error == "permanent" for failure in failures):
+        return []
     done = is_done(history, timeline, policy)
     succeeded_ns: dict[int, int] = {}
     for attempt in timeline.attempts:
         if attempt.outcome == "ok" and attempt.ended_ns is not None:
             succeeded_ns[attempt.round] = min(attempt.ended_ns, succeeded_ns.get(attempt.round, attempt.ended_ns))
     by_round: dict[int, int] = {}
+    rounds_dead = _rounds_dead(timeline) if failures else frozenset()
     for failure in failures:
         assert failure.ended_ns is not None
         if failure.ended_ns > succeeded_ns.get(failure.round, failure.ended_ns):
@@ -140,13 +147,14 @@ def _missing(
             continue
         count = by_round[failure.round] = by_round.get(failure.round, 0) + 1
         is_last = failure.error == "permanent" or (policy.attempts_max is not None and count == policy.attempts_max)
-        if is_last and not _has_ended_dead(timeline, failure):
+        if is_last and failure.round not in rounds_dead:
             why = "a permanent error" if failure.error == "permanent" else f"{count} failed attempts"
             return [Violation(timeline.task, Proof.END, f"{why} and no dead letter")]
     return []
 
 
-def _has_ended_dead(timeline: TaskTimeline, failure: AttemptRecord) -> bool:
-    if any(round_of(timeline, dead.t_ns) == failure.round for dead in timeline.deads):
-        return True
-    return any(row.to == "FAILED" and round_of(timeline, row.t_ns) == failure.round for row in timeline.states)
+def _rounds_dead(timeline: TaskTimeline) -> frozenset[int]:
+    """The rounds that a dead letter or a transition to FAILED ended."""
+    ended_ns = [dead.t_ns for dead in timeline.deads]
+    ended_ns += [row.t_ns for row in timeline.states if row.to == "FAILED"]
+    return frozenset(map(timeline.round_of, ended_ns))

@@ -3,11 +3,14 @@
 Exercised if two fences were accepted, or an older one was refused.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import Event, History
+from scenarios.record.timeline import T_NS
 
 
 def check(history: History, policy: Policy) -> Findings:
@@ -21,7 +24,9 @@ def check(history: History, policy: Policy) -> Findings:
         if not fences:
             continue
         fenced += len(fences)
-        older = sum(_is_older(event, fences) for event in rejected)
+        if len(fences) == 1 and not rejected:
+            continue
+        older = _count_older(rejected, fences)
         refused += older
         exercised += older > 0 or len({event.fence for event in fences}) > 1
         stale = _first_stale(fences)
@@ -40,27 +45,31 @@ def _subjects(history: History) -> Iterator[tuple[str, list[Event], list[Event]]
             yield task, timeline.effects, history.refused_effects.get(task, [])
 
 
-def _is_older(refused: Event, accepted: list[Event]) -> bool:
-    """Whether a newer fence had been accepted when this one was refused."""
-    fence = refused.fence
-    return fence is not None and any(
-        event.t_ns <= refused.t_ns and event.fence is not None and event.fence > fence for event in accepted
-    )
+def _count_older(refused: list[Event], accepted: list[Event]) -> int:
+    """How many were refused when a newer fence had been accepted."""
+    newest = list(accumulate(map(_fence, accepted), max))
+    count = 0
+    for event in refused:
+        before = bisect_right(accepted, event.t_ns, key=T_NS)
+        count += event.fence is not None and before > 0 and newest[before - 1] > event.fence
+    return count
 
 
 def _first_stale(fenced: list[Event]) -> str:
     """The first acceptance of an older fence. Two by different actors at the same instant have no known order."""
-    newest = fenced[0]  # of those surely before the present instant
-    same_instant: list[Event] = []
+    newest = latest = fenced[0]  # of those surely before the present instant; of all so far
+    by_actor: dict[str, Event] = {}  # the newest of each at the present instant
+    last_ns = newest.t_ns
     for event in fenced:
-        if same_instant and same_instant[0].t_ns != event.t_ns:
-            newest = max([newest, *same_instant], key=_fence)
-            same_instant.clear()
-        surely_before = [newest, *(one for one in same_instant if one.actor == event.actor)]
-        former = max(surely_before, key=_fence)
+        if event.t_ns != last_ns:
+            newest, last_ns = latest, event.t_ns
+            by_actor.clear()
+        own = by_actor.get(event.actor, newest)
+        former = max(newest, own, key=_fence)
         if _fence(event) < _fence(former) and (former.t_ns != event.t_ns or former.actor == event.actor):
             return f"fence {event.fence} of {event.actor} was accepted after fence {former.fence} of {former.actor}"
-        same_instant.append(event)
+        by_actor[event.actor] = event if event.actor not in by_actor else max(own, event, key=_fence)
+        latest = max(latest, event, key=_fence)
     return ""
 
 

@@ -4,12 +4,14 @@ From its acquisition, and from each renewal, the next renewal comes within `rene
 worker died, stood still or was cut off in that time, nothing is proven; nor of an attempt that gave its lease up or had no end.
 """
 
+from bisect import bisect_left, bisect_right
 from itertools import pairwise
 
 from scenarios.judging.causes import cuts_worker_off, first_crash_ns
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
-from scenarios.record.history import NS_PER_S, AttemptRecord, Event, History, ns_of
+from scenarios.record.history import NS_PER_S, AttemptRecord, History, ns_of
+from scenarios.record.timeline import T_NS, ActorLeases
 
 
 def check(history: History, policy: Policy) -> Findings:
@@ -19,12 +21,12 @@ def check(history: History, policy: Policy) -> Findings:
     bound_ns = ns_of(policy.renew_s + (policy.tolerance_s or 0.0))
     violations: list[Violation] = []
     exercised = 0
-    for task, leases in history.leases.items():
+    for task in history.leases:
         timeline = history.tasks.get(task)
         gaps_ns = [
             gap_ns
             for attempt in (timeline.attempts if timeline is not None else ())
-            for gap_ns in _gaps_ns(history, leases, attempt, bound_ns)
+            for gap_ns in _gaps_ns(history, history.actor_leases.get((task, attempt.actor)), attempt, bound_ns)
         ]
         exercised += bool(gaps_ns)
         longest_ns = max(gaps_ns, default=0)
@@ -35,15 +37,15 @@ def check(history: History, policy: Policy) -> Findings:
     return Findings(tuple(violations), exercised=exercised, figures=figures)
 
 
-def _gaps_ns(history: History, leases: list[Event], attempt: AttemptRecord, bound_ns: int) -> list[int]:
+def _gaps_ns(history: History, own: ActorLeases | None, attempt: AttemptRecord, bound_ns: int) -> list[int]:
     """From each acquisition or renewal to the next, or to the attempt's end; only where that lasted beyond the bound, without excuse."""
     ended_ns = attempt.ended_ns
-    own = [event for event in leases if event.actor == attempt.actor]
-    acquired = [event for event in own if event.event == "lease.acquired" and event.t_ns <= attempt.started_ns]
-    if ended_ns is None or not acquired:
+    acquired = 0 if own is None else bisect_right(own.acquired, attempt.started_ns, key=T_NS)
+    if own is None or ended_ns is None or not acquired:
         return []
-    first = acquired[-1]
-    hold = [event for event in own if first.t_ns <= event.t_ns < ended_ns and event.fence in (None, first.fence)]
+    first = own.acquired[acquired - 1]
+    since, until = (bisect_left(own.events, instant, key=T_NS) for instant in (first.t_ns, ended_ns))
+    hold = [event for event in own.events[since:until] if event.fence in (None, first.fence)]
     if any(event.event == "lease.released" for event in hold):
         return []
     instants_ns = [*(event.t_ns for event in hold), ended_ns]

@@ -22,7 +22,7 @@ def check(history: History, policy: Policy) -> Findings:
     for timeline in history.tasks.values():
         if not timeline.succeeded or _is_listed_otherwise(history, timeline):
             continue
-        is_missing = lists_done and timeline.task not in history.lists.done
+        is_missing = lists_done and timeline.task not in history.lists.done and not _ended_later(history, timeline)
         read = _last_read(allowed, timeline, policy)
         exercised += lists_done or read is not None
         if not is_missing and (read is None or read.state in FINAL_STATES):
@@ -38,6 +38,12 @@ def check(history: History, policy: Policy) -> Findings:
             violations.append(Violation(timeline.task, Proof.RECORD, what))
     figures = {"ended": exercised, "unreported": len(violations)}
     return Findings(tuple(violations), exercised=exercised, figures=figures)
+
+
+def _ended_later(history: History, timeline: TaskTimeline) -> bool:
+    """Whether it ended when the account had already been asked for: a system makes tasks of its own as long as it runs."""
+    assert history.final is not None, "it has lists"
+    return timeline.succeeded_ns is not None and timeline.succeeded_ns >= earliest_ns(history.final)
 
 
 def _is_listed_otherwise(history: History, timeline: TaskTimeline) -> bool:
@@ -60,10 +66,11 @@ def _ended_ns(timeline: TaskTimeline) -> int:
 
 def _last_read(allowed: AllowedDelays, timeline: TaskTimeline, policy: Policy) -> Event | None:
     """The last status that was requested after the bound, and answered while results are kept."""
-    if not timeline.statuses:
+    budget_ns = ns_of(REPORT_S if policy.budget_s is None else policy.budget_s)
+    if not timeline.statuses or timeline.statuses[-1].t_ns <= (timeline.succeeded_ns or 0) + budget_ns:
         return None
     ended_ns = _ended_ns(timeline)
-    bound_ns = ended_ns + ns_of(REPORT_S if policy.budget_s is None else policy.budget_s)
+    bound_ns = ended_ns + budget_ns
     if timeline.statuses[-1].t_ns <= bound_ns:
         return None
     until_ns = FOREVER_NS if policy.result_ttl_s is None else ended_ns + ns_of(policy.result_ttl_s)

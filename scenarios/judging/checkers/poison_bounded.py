@@ -20,8 +20,10 @@ def check(history: History, policy: Policy) -> Findings:
     most = 0
     exercised = 0
     for timeline in history.tasks.values():
-        redelivered = Counter(one.latter.round for one in repeats.get(timeline.task, ()) if one.is_redelivery)
-        starts = attempts_most(timeline, redelivered)
+        attempts = attempts_by_round(timeline)
+        for repeat in repeats.get(timeline.task, ()):
+            attempts[repeat.latter.round] -= repeat.is_redelivery
+        starts = max(attempts)
         exercised += starts > 1 or len(timeline.attempts) > 1
         most = max(most, starts)
         if policy.attempts_max is not None and starts > policy.attempts_max:
@@ -38,27 +40,11 @@ def check(history: History, policy: Policy) -> Findings:
     )
 
 
-def attempts_most(timeline: TaskTimeline, redelivered: Counter[int]) -> int:
-    """Maximum number of attempts in one round (the time between redrives)."""
+def attempts_by_round(timeline: TaskTimeline) -> list[int]:
+    """Attempts of each round: starts of the handler or RUNNING rows, whichever are more (a worker may crash between the two)."""
+    claims_ns = [row.t_ns for row in timeline.states if row.to == "RUNNING" and row.from_ != "WAITING_TOOL"]
     if not timeline.redrives_ns:
-        starts, claims = len(timeline.attempts), [row.to for row in timeline.states].count("RUNNING")
-        if claims > starts:
-            claims -= sum(row.to == "RUNNING" and row.from_ == "WAITING_TOOL" for row in timeline.states)
-        return max(starts, claims) - redelivered[0]
-    rounds = range(len(timeline.redrives_ns) + 1)
-    return max(attempts_seen(timeline, number) - redelivered[number] for number in rounds)
-
-
-def attempts_seen(timeline: TaskTimeline, number: int) -> int:
-    """Attempts of one round: starts of the handler or RUNNING rows, whichever are more (a worker may crash between the two)."""
-    starts = sum(attempt.round == number for attempt in timeline.attempts)
-    claims = sum(
-        row.to == "RUNNING" and row.from_ != "WAITING_TOOL" and round_of(timeline, row.t_ns) == number
-        for row in timeline.states
-    )
-    return max(starts, claims)
-
-
-def round_of(timeline: TaskTimeline, instant: int) -> int:
-    """The number of redrives before this instant."""
-    return sum(redriven < instant for redriven in timeline.redrives_ns)
+        return [max(len(timeline.attempts), len(claims_ns))]
+    starts = Counter(attempt.round for attempt in timeline.attempts)
+    claims = Counter(map(timeline.round_of, claims_ns))
+    return [max(starts[number], claims[number]) for number in range(len(timeline.redrives_ns) + 1)]

@@ -8,14 +8,16 @@ lost its lease before the next start) begins no delay and forbids no start (docs
 state are not judged.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from scenarios.judging.causes import Cause, Repeat, may_be_unreported, repeats_of
 from scenarios.judging.lateness import AllowedDelays, closed_ns
 from scenarios.judging.policy import Policy
-from scenarios.judging.reconciliation import latest_retry_ns, number_in_round
+from scenarios.judging.reconciliation import latest_retry_ns, numbers_in_rounds
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import NS_PER_S, AttemptRecord, History, TaskTimeline, ns_of
+from scenarios.record.timeline import STARTED_NS
 
 _COUNTED = (Cause.FAILED_BEFORE, Cause.UNEXPLAINED)
 
@@ -58,12 +60,13 @@ def _delays(
     if policy.delays_s is None:
         return []
     tolerance_s = policy.tolerance_s or 0.0
+    numbers = numbers_in_rounds(timeline) if failures else {}
     redelivered = {id(repeat.latter) for repeat in repeats if repeat.is_redelivery}
     violations = []
     for failure in failures:
         if failure.error != "transient":
             continue
-        number = number_in_round(timeline, failure)
+        number = numbers[id(failure)]
         retry = _next_start(timeline, failure)
         if retry is None or not 1 <= number <= len(policy.delays_s):
             continue
@@ -108,13 +111,11 @@ def _never(
 def _next_start(timeline: TaskTimeline, failure: AttemptRecord) -> AttemptRecord | None:
     """The next start of the task; None if there is none, if a redrive caused it, or if another attempt had already replaced this one."""
     assert failure.ended_ns is not None
-    for attempt in timeline.attempts:
-        if attempt is failure or attempt.started_ns < failure.started_ns:
-            continue
-        if attempt.started_ns < failure.ended_ns or attempt.round != failure.round:
-            return None
-        return attempt
-    return None
+    first = bisect_left(timeline.attempts, failure.started_ns, key=STARTED_NS)
+    following = next((one for one in timeline.attempts[first : first + 2] if one is not failure), None)
+    if following is None or following.started_ns < failure.ended_ns or following.round != failure.round:
+        return None
+    return following
 
 
 def _after_permanent_failure(
@@ -124,7 +125,8 @@ def _after_permanent_failure(
         if failure.error != "permanent" or may_be_unreported(history, timeline, failure, policy):
             continue
         assert failure.ended_ns is not None
-        if any(other.started_ns > failure.ended_ns and other.round == failure.round for other in timeline.attempts):
+        following = timeline.first_start_after(failure.ended_ns)
+        if following is not None and following.round == failure.round:
             return [Violation(timeline.task, Proof.EVENTS, "started again after a permanent failure")]
     return []
 

@@ -5,11 +5,17 @@ After a client read a final state, no later read shows another; the final state 
 later than another if it was requested after the other's answer, if the history states when it was requested.
 """
 
+from bisect import bisect_right
+
 from scenarios.judging.lateness import answered_by
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.events import FINAL_STATES
 from scenarios.record.history import Event, History, TaskTimeline
+from scenarios.record.timeline import T_NS
+
+_PLACES = {"SUCCEEDED": "done", "FAILED": "dead", "DEAD": "dead", "CANCELLED": "cancelled", "EXPIRED": "expired"}
+"""The list of the final account in which tasks of each final state are."""
 
 
 def check(history: History, policy: Policy) -> Findings:
@@ -36,9 +42,10 @@ def check(history: History, policy: Policy) -> Findings:
 
 def _changed(timeline: TaskTimeline) -> list[Violation]:
     former: Event | None = None
+    since_ns = 0
     for event in timeline.statuses:
         if former is not None:
-            if timeline.redriven_between(_final_since_ns(timeline, former), event.t_ns):
+            if timeline.redrives_ns and timeline.redriven_between(since_ns, event.t_ns):
                 former = None
             elif event.state != former.state and _asked_ns(event) > former.t_ns:
                 return [
@@ -46,6 +53,7 @@ def _changed(timeline: TaskTimeline) -> list[Violation]:
                 ]
         if former is None and event.state in FINAL_STATES:
             former = event
+            since_ns = _final_since_ns(timeline, former) if timeline.redrives_ns else 0
     return []
 
 
@@ -61,9 +69,12 @@ def _final_since_ns(timeline: TaskTimeline, read: Event) -> int:
     Not the time of the answer, because a redrive is recorded when its statement runs, and until its transaction commits clients
     correctly read the previous state.
     """
-    rows = [row.t_ns for row in timeline.states if row.to == read.state and row.t_ns <= read.t_ns]
-    letters = [letter.t_ns for letter in timeline.deads if read.state == "DEAD" and letter.t_ns <= read.t_ns]
-    return max([*rows, *letters], default=_asked_ns(read))
+    rows = range(bisect_right(timeline.states, read.t_ns, key=T_NS) - 1, -1, -1)
+    row_ns = next((timeline.states[place].t_ns for place in rows if timeline.states[place].to == read.state), None)
+    letters = bisect_right(timeline.deads, read.t_ns, key=T_NS) if read.state == "DEAD" else 0
+    since_ns = [] if row_ns is None else [row_ns]
+    since_ns += [timeline.deads[letters - 1].t_ns] if letters else []
+    return max(since_ns, default=_asked_ns(read))
 
 
 def _ahead(timeline: TaskTimeline, finals: list[Event]) -> list[Violation]:
@@ -105,23 +116,18 @@ def _contradicted(history: History, timeline: TaskTimeline, finals: list[Event])
     last = finals[-1]
     if final is None:
         return []
-    since_ns = _final_since_ns(timeline, last)
-    if any(redriven_ns >= since_ns for redriven_ns in timeline.redrives_ns):
-        return []
-    task = timeline.task
-    places = {
-        "SUCCEEDED": (final.done, lists.done),
-        "FAILED": (final.dead, lists.dead),
-        "DEAD": (final.dead, lists.dead),
-        "CANCELLED": (final.cancelled, lists.cancelled),
-        "EXPIRED": (final.expired, lists.expired),
-    }
     assert last.state is not None
-    listed, expected = places[last.state]
-    if not expected.isdisjoint([task, *answered_by(history, timeline)]):
+    place = _PLACES[last.state]
+    task = timeline.task
+    expected = getattr(lists, place)
+    if task in expected:
+        return []
+    if timeline.redrives_ns and timeline.redrives_ns[-1] >= _final_since_ns(timeline, last):
+        return []
+    if any(other in expected for other in answered_by(history, timeline)):
         return []
     elsewhere = any(task in tasks for tasks in (lists.done, lists.dead, lists.cancelled, lists.expired, lists.pending))
-    if listed is None and not elsewhere:
+    if getattr(final, place) is None and not elsewhere:
         return []
     where = "lists it elsewhere" if elsewhere else "does not list it there"
     return [Violation(task, Proof.END, f"a client read {last.state}, but the final account {where}")]

@@ -223,17 +223,20 @@ def _elsewhere(fault: Fault, world: Simulated) -> Iterator[Fault]:
             yield replace(fault, aim={**fault.aim, "nth": nth, "process": process})
 
 
+_EXTRAS = ("steps", "reports")
+
+
 def _plainer_tasks(task: PlannedTask) -> Iterator[PlannedTask]:
     plain = {"task": task.task, "work_s": 0.0}
     yield PlannedTask(0.0, task.task, plain, user=task.user)
     yield replace(task, payload=plain)
     yield replace(task, at_s=0.0)
     yield replace(task, twice=False)
-    yield replace(task, cancel_s=None)
+    yield replace(task, cancel_s=None, redriven=False)
     yield replace(task, deadline_s=None)
     yield replace(task, tries=1)
     yield replace(task, payload={**task.payload, "work_s": 0.0})
-    yield replace(task, payload={name: value for name, value in task.payload.items() if name != "steps"})
+    yield replace(task, payload={name: value for name, value in task.payload.items() if name not in _EXTRAS})
     outcomes = task.payload.get("outcomes") or []
     for fewer in (outcomes[:-1], outcomes[: len(outcomes) // 2]):
         yield replace(task, payload={**task.payload, "outcomes": fewer})

@@ -2,6 +2,7 @@
 
 from scenarios.experiment import plan as nemesis
 from scenarios.experiment.arrival import RedriveWhenDead
+from scenarios.experiment.fitting import check_capabilities
 from scenarios.experiment.scenario import Scenario
 from scenarios.simulated.system import Terms
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedTask, WorldPlan, planned
@@ -14,6 +15,7 @@ ERRATIC = DelayPlan("erratic", slow_share=0.05, slow_s=0.05)
 
 def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
     """The world of this scenario and seed: submissions, strikes and delays."""
+    check_capabilities(scenario, terms.capabilities)
     plan = nemesis.plan(
         scenario,
         seed,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from scenarios.errors import NotApplicable
+from scenarios.experiment.fitting import check_capabilities
 from scenarios.lookup import find_scenario, scenario_names
 from scenarios.simulated.system import Simulation, Terms, without
 from scenarios.simulated.worlds import catalogue, crash_points, swarm
@@ -19,12 +19,8 @@ Series = Callable[[int], WorldPlan]
 
 def series_names(terms: Terms) -> list[str]:
     """The names of all series that a system with these terms can have."""
-    return [swarm.NAME, crash_points.NAME, *(name for name in scenario_names() if not _lacking(name, terms))]
-
-
-def _lacking(scenario: str, terms: Terms) -> list[str]:
-    """The capabilities that the scenario needs and the system lacks."""
-    return sorted(set(find_scenario(scenario).needs) - terms.capabilities)
+    able = (name for name in scenario_names() if terms.capabilities.issuperset(find_scenario(name).needs))
+    return [swarm.NAME, crash_points.NAME, *able]
 
 
 _WITHOUT = "-without-"
@@ -58,6 +54,5 @@ def find_series(name: str, simulation: Simulation) -> Series:
         points = crash_points.CrashPoints(simulation)
         return points.world_of
     scenario = find_scenario(name)
-    if lacking := _lacking(name, terms):
-        raise NotApplicable(f"{name}: the system does not state the capabilities {', '.join(lacking)}")
+    check_capabilities(scenario, terms.capabilities)
     return lambda seed: catalogue.world_of(scenario, seed, terms)

@@ -5,6 +5,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -71,6 +72,8 @@ class Summaries:
                 "preserve_insertion_order": False,
             }
         )
+        self._listed = dict.fromkeys(FINAL_LISTS, 0)
+        """Number of tasks in each list of the account."""
         for name in FINAL_LISTS:
             self._connection.execute(f"CREATE TABLE listed_{name} (task VARCHAR)")
         self._connection.execute(_GROUPING.replace("{source}", _source(files)))
@@ -93,7 +96,8 @@ class Summaries:
             [str(file)],
         )
         for name in FINAL_LISTS:
-            self._connection.execute(f"INSERT INTO listed_{name} SELECT unnest({name}) FROM final")
+            inserted = self._one(f"INSERT INTO listed_{name} SELECT unnest({name}) FROM final")
+            self._listed[name] = inserted or 0
         has_done = self._one("SELECT count(done) FROM final")
         self._connection.execute("DROP TABLE final")
         return bool(has_done)
@@ -110,32 +114,38 @@ class Summaries:
 
     def separate(self, policy: Policy, *, keep: Iterable[str], lists_done: bool) -> tuple[frozenset[str], Unremarkable]:
         """The remarkable subjects (tasks and resources), and the counts of the others."""
-        self._set_aside(
-            "names_priority OR (SELECT bool_or(names_priority) FROM summaries)"
-        )  # with priorities, any task may have overtaken any other
-        if self.records_states:
-            self._set_aside("NOT has_states")
-        for condition in _limited(policy):
-            self._set_aside(condition)
-        for subject in keep:
-            self._set_aside("subject = ?", subject)
-        if "pause.ok" in self._spans:
-            self._set_aside("start_ns BETWEEN ? AND ?", *self._paused())
-        if "fault.healed" in self._spans and policy.budget_s is not None:
-            healed_ns = self._spans["fault.healed"][1]
-            self._set_aside("last_ns > greatest(acknowledged_ns, ?) + ?", healed_ns, ns_of(policy.budget_s))
-        for name in FINAL_LISTS[1:]:
-            self._set_aside(f"subject IN (SELECT task FROM listed_{name})")
-        if lists_done:
-            self._set_aside("subject NOT IN (SELECT task FROM listed_done)")
-        late_ns = ns_of(REPORT_S if policy.budget_s is None else policy.budget_s)
-        self._set_aside("read_ns > end_ns + ?", late_ns)  # a status read so late
-        self._set_aside("key IN (SELECT key FROM summaries WHERE key IS NOT NULL GROUP BY key HAVING count(*) > 1)")
+        conditions: list[tuple[str, list[Any]]] = [
+            *self._conditions(policy, lists_done=lists_done),
+            *(("subject = ?", [subject]) for subject in keep),
+            *((f"subject IN (SELECT task FROM listed_{name})", []) for name in FINAL_LISTS[1:] if self._listed[name]),
+            # With priorities, any task may have overtaken any other.
+            ("names_priority OR (SELECT bool_or(names_priority) FROM summaries)", []),
+            ("key IN (SELECT key FROM summaries WHERE key IS NOT NULL GROUP BY key HAVING count(*) > 1)", []),
+        ]
+        any_of = " OR ".join(f"coalesce({condition}, false)" for condition, _ in conditions)
+        parameters = [parameter for _, some in conditions for parameter in some]
+        self._connection.execute(f"UPDATE summaries SET plain = false WHERE plain AND ({any_of})", parameters)
         return self._remarkable(), self._unremarkable(policy, lists_done=lists_done)
 
-    def _set_aside(self, condition: str, *parameters: object) -> None:
-        """Mark subjects that meet the condition as remarkable."""
-        self._connection.execute(f"UPDATE summaries SET plain = false WHERE plain AND ({condition})", parameters)
+    def _conditions(self, policy: Policy, *, lists_done: bool) -> Iterator[tuple[str, list[int]]]:
+        """SQL conditions, with parameters, that make a task remarkable: by the policy, the account, pauses and faults."""
+        if self.records_states:
+            yield "NOT has_states", []
+        if isinstance(policy.wait_s, int | float):
+            yield "start_ns > acknowledged_ns + ?", [ns_of(policy.wait_s)]
+        if policy.renew_s is not None:
+            yield "end_ns > lease_ns + ?", [ns_of(policy.renew_s)]
+        if _limits_all(policy):
+            yield "true", []
+        if "pause.ok" in self._spans:
+            yield "start_ns BETWEEN ? AND ?", list(self._paused())
+        if "fault.healed" in self._spans and policy.budget_s is not None:
+            healed_ns = self._spans["fault.healed"][1]
+            yield "last_ns > greatest(acknowledged_ns, ?) + ?", [healed_ns, ns_of(policy.budget_s)]
+        if lists_done:
+            yield "subject NOT IN (SELECT task FROM listed_done)", []
+        late_ns = ns_of(REPORT_S if policy.budget_s is None else policy.budget_s)
+        yield "read_ns > end_ns + ?", [late_ns]  # a status read so late
 
     def _paused(self) -> tuple[int, int]:
         """From the first pause to the last resumption: a start in between may be a violation."""
@@ -155,7 +165,7 @@ class Summaries:
         counts = self._connection.execute(
             "SELECT count(*), count_if(has_states), 3 * count_if(has_states), sum(reads), count_if(reads_final),"
             " sum(reports), count(key), count_if(has_deadline), sum(leases), sum(fenced), sum(results_read),"
-            " count_if(results_read > 0 AND result IS NOT NULL) FROM summaries WHERE plain"
+            " count_if(results_read > 0 AND has_result) FROM summaries WHERE plain"
         ).fetchone()
         assert counts is not None
         counted = Unremarkable(*(int(count or 0) for count in counts))
@@ -170,16 +180,11 @@ class Summaries:
         return value
 
 
-def _limited(policy: Policy) -> Iterator[str]:
-    """SQL conditions for tasks that a limit on all tasks, on users, on waiting or on leases makes remarkable."""
-    if isinstance(policy.wait_s, int | float):
-        yield f"start_ns > acknowledged_ns + {ns_of(policy.wait_s)}"
-    if policy.renew_s is not None:
-        yield f"end_ns > lease_ns + {ns_of(policy.renew_s)}"
+def _limits_all(policy: Policy) -> bool:
+    """Whether the policy has a limit on all tasks, or on the tasks of a user."""
     limits: list[str] = [] if policy.concurrency is None else [policy.concurrency.by]
     limits += [] if policy.execution_window is None else [str(policy.execution_window.get("by") or "all")]
-    if any(by in ("all", "user") for by in limits):
-        yield "true"
+    return any(by in ("all", "user") for by in limits)
 
 
 def _source(files: Sequence[Path]) -> str:
@@ -230,7 +235,8 @@ WITH named AS (
         END AS subject,
         CASE
             WHEN order_key IS NOT NULL OR scope IS NOT NULL OR due_s IS NOT NULL OR priority IS NOT NULL
-                OR state IN ('FAILED', 'DEAD', 'CANCELLED', 'EXPIRED') THEN {_OTHER}
+                OR state IN ('FAILED', 'DEAD', 'CANCELLED', 'EXPIRED')
+                OR (result IS NOT NULL AND event <> 'attempt.ok' AND (event <> 'status' OR state <> 'SUCCEEDED')) THEN {_OTHER}
             ELSE CASE event {_CODES} {_MARKS} ELSE {_OTHER} END
         END AS code,
         coalesce(t_ns, CAST(round(t_s * {NS_PER_S}) AS BIGINT)) AS t_ns,
@@ -260,12 +266,11 @@ WITH named AS (
         min(CASE WHEN code IN ({_ONE["attempt.start"]}, {_MARKED}) THEN t_ns END) AS start_ns,
         min(CASE WHEN code = {_ONE["submit.ok"]} THEN t_ns END) AS acknowledged_ns,
         max(CASE WHEN code = {_ONE["attempt.ok"]} OR is_failure THEN t_ns END) AS end_ns,
-        min(CASE WHEN code = {_ONE["effect"]} THEN t_ns END) AS effect_ns,
         max(CASE WHEN code = {_ONE["status"]} THEN t_ns END) AS read_ns,
-        min(CASE WHEN code = {_ONE["attempt.ok"]} THEN result END) AS result,
-        min(CASE WHEN code = {_ONE["status"]} AND state = 'SUCCEEDED' THEN result END) AS read_result_min,
-        max(CASE WHEN code = {_ONE["status"]} AND state = 'SUCCEEDED' THEN result END) AS read_result_max,
-        count(CASE WHEN code = {_ONE["status"]} AND state = 'SUCCEEDED' THEN result END) AS results_read,
+        min(result) AS result_min,
+        max(result) AS result_max,
+        count(result) AS results,
+        count(CASE WHEN code = {_ONE["attempt.ok"]} THEN result END) AS results_returned,
         max(CASE WHEN code IN ({_ONE["attempt.ok"]}, {_ONE["effect"]}, {_MARKED}) THEN t_ns END) AS last_ns,
         min(CASE WHEN code = {_ONE["state"]} AND "to" = 'ACCEPTED' AND "from" IS NULL THEN t_ns END) AS accepted_ns,
         min(CASE WHEN code = {_ONE["state"]} AND "to" = 'RUNNING' AND "from" = 'ACCEPTED' THEN t_ns END) AS running_ns,
@@ -290,19 +295,21 @@ SELECT
         AND key IS NOT DISTINCT FROM key_max
         AND (read_final_ns IS NULL OR read_other_ns IS NULL OR read_other_ns < read_final_ns)
         AND (read_final_ns IS NULL OR succeeded_ns IS NULL OR succeeded_ns <= read_final_ns)
-        AND (read_final_ns IS NULL OR effect_ns <= read_final_ns)
-        AND (results_read = 0 OR (read_result_min = read_result_max AND (result IS NULL OR result = read_result_min)))
+        AND (read_final_ns IS NULL OR last_ns <= read_final_ns)
+        AND result_min IS NOT DISTINCT FROM result_max
         AND (deadline_s IS NULL OR greatest(start_ns, end_ns, coalesce(succeeded_ns, end_ns)) <= deadline_s * {NS_PER_S} - 1)
         AND ({_ROWS} = 0 OR ({_ROWS} = 3 AND accepted_ns < running_ns AND running_ns < succeeded_ns)),
         false
     ) AS plain,
     has_states, start_ns, end_ns, lease_ns,
-    last_ns, acknowledged_ns, read_ns, results_read, result, key, key <> key_max AS has_keys, names_priority,
+    last_ns, acknowledged_ns, read_ns, key, key <> key_max AS has_keys, names_priority,
     {_READS} AS reads,
     read_final_ns IS NOT NULL AS reads_final,
     {_REPORTS} AS reports,
     deadline_s IS NOT NULL AS has_deadline,
     {_ACQUIRED} AS leases,
+    results - results_returned AS results_read,
+    results_returned > 0 AS has_result,
     fenced
 FROM grouped
 """

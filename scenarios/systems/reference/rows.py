@@ -1,7 +1,8 @@
 """The reference's database in the lab's terms: the tasks by state, and the audit trail as events."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from heapq import merge
 from typing import Any
 
@@ -15,7 +16,7 @@ from scenarios.record.history import Event
 
 US_TO_NS = 1000
 
-LISTS = {
+LISTS: Mapping[str, str] = {
     TaskState.SUCCEEDED: "done",
     TaskState.DEAD: "dead",
     TaskState.FAILED: "dead",
@@ -33,8 +34,8 @@ _LETTERS = (
 def account_of(connection: Connection) -> Account:
     """The tasks by state, from their rows."""
     lists: dict[str, list[str]] = {name: [] for name in ("done", "dead", "cancelled", "expired", "pending")}
-    for row in connection.execute(_ACCOUNT):
-        lists[LISTS.get(TaskState(row.status), "pending")].append(_task(row.payload))
+    for payload, status in connection.execute(_ACCOUNT):
+        lists[LISTS.get(status, "pending")].append(_task(payload))
     return Account(**{name: tuple(sorted(names)) for name, names in lists.items()})
 
 
@@ -52,7 +53,9 @@ def _time(event: Event) -> int:
     return event.t_ns
 
 
+@lru_cache(maxsize=256)
 def _task(payload: str) -> str:
+    """Cached, because the account is read after every commit, and most payloads have not changed."""
     return str(json.loads(payload)["task"])
 
 

@@ -79,10 +79,12 @@ NEVER_S = 3600.0
 """Longer than any run: undelivered tasks are never enqueued again."""
 
 
+JITTER_MAX = 0.25
+"""The share by which a delay is lengthened at most."""
 RETRY_WAIT_S = 6.0
 """How long a retry that is due may wait for the relay, the broker and a free worker. Never shorter than its delay: that is exact."""
-LEASES_UNTIL_RENEWED = 4
-"""A lease is renewed several times while it lasts; a machine that stands still for so many leases is not one to state limits for."""
+STANDSTILL_S = 3.0
+"""For how long a machine may stand still: a lease is renewed several times while it lasts, and surely once in so much longer."""
 TOLERANCE_S = 0.1
 """By how much clocks of one machine may differ."""
 
@@ -90,20 +92,22 @@ TOLERANCE_S = 0.1
 def policy_of(settings: Settings) -> Policy:
     """The limits that follow from the settings."""
     return Policy(
-        attempts_max=settings.retry_policy.attempts_max,
+        attempts_max=settings.attempts_max,
         delays_s=_delays_s(settings),
         tolerance_s=TOLERANCE_S,
         budget_s=BUDGET_S,
         dead_letters=True,
-        renew_s=LEASES_UNTIL_RENEWED * settings.lease_s,
+        renew_s=settings.lease_s + STANDSTILL_S,
         ends_at_deadline=True,
     )
 
 
 def _delays_s(settings: Settings) -> tuple[tuple[float, float], ...]:
-    retry = settings.retry_policy
-    bounds_s = (retry.bounds_s(attempt) for attempt in range(1, retry.attempts_max))
-    return tuple((least_s, most_s + RETRY_WAIT_S) for least_s, most_s in bounds_s)
+    """As the reference documents its delays, not as its code computes them: else a wrong computation would be held against itself."""
+    leasts_s = (
+        min(settings.delay_max_s, settings.delay_min_s * 2 ** (retry - 1)) for retry in range(1, settings.attempts_max)
+    )
+    return tuple((least_s, least_s * (1 + JITTER_MAX) + RETRY_WAIT_S) for least_s in leasts_s)
 
 
 def pace_of(settings: Settings) -> Pace:
