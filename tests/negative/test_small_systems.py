@@ -1,4 +1,4 @@
-"""Small systems, each of which does or says one wrong thing, with the promise that breaks and the exit code; and honest ones, which hold."""
+"""Small systems that each do or say one wrong thing: the promise that breaks, and the exit code. Honest ones hold."""
 
 import subprocess
 import sys
