@@ -72,7 +72,7 @@ class Generator:
     def _submit(self, task: LoadTask, due_ns: int) -> None:
         fields = {"task": task.name, "user": task.user, "key": task.name}
         body = {"user_id": task.user, "type": "probe", "payload": {"task": task.name, "work_s": task.work_s}}
-        self._recorder.record("submit.invoke", **fields, planned_ns=due_ns)
+        self._recorder.record("submit.invoke", **fields, steps=1, planned_ns=due_ns)
         answer = self._ask(json.dumps(body).encode(), key=task.name)
         self._recorder.record(f"submit.{answer.kind}", **fields, id=answer.text("id"), detail=answer.detail)
         self._on_answer(answer, (self.now_ns() - due_ns) / 1e9)

@@ -21,7 +21,7 @@ ENDS = (
 )
 
 
-EXTRAS = ("key", "due", "deadline", "progress", "status", "order", "priority", "two_steps", "numberless")
+EXTRAS = ("key", "due", "deadline", "progress", "status", "order", "priority", "two_steps", "steps", "numberless")
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,8 @@ def _stated(task: str, life: Life, begin_s: float) -> dict[str, Any]:
         fields["order_key"] = "order"
     if "priority" in life.extras:
         fields["priority"] = 1
+    if "steps" in life.extras:
+        fields["steps"] = 2 if "two_steps" in life.extras else 1
     return fields
 
 

@@ -78,6 +78,10 @@ class Nemesis:
         """Whether a fault is active now."""
         return any(state.is_on for state in self.states)
 
+    def struck_tasks(self) -> list[str]:
+        """The tasks, or resources, in the hands of processes that an active fault caught at a point."""
+        return [state.subject for state in self.states if state.is_on and state.subject]
+
     def holds_down(self, process: str) -> bool:
         """Whether a strike has killed this process and will restart it."""
         return any(state.target == process and state.holds_down for state in self.states)

@@ -1,6 +1,6 @@
 """One experiment, from the first process to the last event; on real services and in the simulator alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from scenarios.contract.system import Account, Submit
@@ -46,7 +46,12 @@ class StrikeTimeout:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The time-outs of an experiment; and `warm_up`: the task before the storm, None if the stage needs none."""
+    """The time-outs of an experiment; and `warm_up`: the task before the storm, None if the stage needs none.
+
+    `unlisted_quiet_s`: as `quiet_s`, if it is longer, for a system that cannot list its tasks: a slow one looks like one that lost them.
+    `reported_within_s`: how long to go on reading tasks that have ended and are not read as ended; 0: not at all.
+    `reads_struck`: whether the tasks in the hands of struck processes are read, too.
+    """
 
     quiet_s: float
     budget_s: float
@@ -54,6 +59,9 @@ class Timing:
     read_every_s: float
     warm_up: Submit | None = None
     restarts_max: int = RESTARTS_MAX
+    unlisted_quiet_s: float | None = None
+    reported_within_s: float = 0.0
+    reads_struck: bool = False
 
 
 class Experiment:
@@ -68,7 +76,8 @@ class Experiment:
         self.timing = timing
         self.submissions = Submissions(stage.records("client"), stage.now_ns, stage.signal())
         self.nemesis = Nemesis(stage, outside, self.submissions, strikes)
-        self.reader = StatusReader(stage, self.submissions, every_s=timing.read_every_s)
+        struck = self.nemesis.struck_tasks if timing.reads_struck else tuple
+        self.reader = StatusReader(stage, self.submissions, every_s=timing.read_every_s, struck=struck)
         self.supervisor = Supervisor(stage, self._is_struck, restarts_max=timing.restarts_max)
         self.problems: list[str] = []
         self.work: WorkFigures | None = None
@@ -88,7 +97,8 @@ class Experiment:
         3. storm: clients submit on schedule, a reader reads statuses, the supervisor restarts processes that end by themselves,
            and the nemesis begins each fault at its trigger and lifts it; until all is submitted and every strike is over.
         4. calm: no fault is active any more; the drain waits until every task has ended, or no task moves.
-        5. account: statuses are read one last time, and the system's account of its tasks becomes the `final` event.
+        5. account: statuses are read one last time, and the system's account of its tasks becomes the `final` event. Tasks that had
+           their effect, are not listed as pending and not read as ended are read until they are, or the system is late with it.
         6. end: processes stop. `after_events` completes the record: the audit trail, and acks that the lab swallowed.
 
         The verdicts are not part of it: judges read the record of the run.
@@ -108,10 +118,11 @@ class Experiment:
             self.stage.begin("calm")
             drained = self._calm(driver)
             self.stage.begin("account")
-            self.reader.read_last(READ_LAST_S)
+            unread = self.reader.read_last(READ_LAST_S)
             self.work = self._work_done(drained)
             self._note_open(drained)
             self._write_final(drained)
+            self._await_reports(unread, drained)
         except BaseException:  # also an interrupt
             self._abort()
             raise
@@ -157,6 +168,7 @@ class Experiment:
             if own is None:
                 return  # before the warm-up the system may not be ready; checked again after it
             raise
+        self._keeps_account = account is not None
         foreign = sorted(listed_in(account or Account()) - {own})
         if foreign:
             more = f" (and {len(foreign) - FOREIGN_SHOWN} more)" if len(foreign) > FOREIGN_SHOWN else ""
@@ -232,12 +244,15 @@ class Experiment:
 
     def _calm(self, driver: Driver) -> Drained:
         self.stage.calm()
+        quiet_s = self.timing.quiet_s
+        if not self._keeps_account:
+            quiet_s = max(quiet_s, self.timing.unlisted_quiet_s or 0.0)
         drained = drain(
             self.stage,
             self.account,
             self.outside,
             lambda: self.submissions.outcomes,
-            quiet_s=self.timing.quiet_s,
+            quiet_s=quiet_s,
             budget_s=self.timing.budget_s,
         )
         self.stage.say(f"drained after {drained.took_s:.1f} s: {drained.how}")
@@ -281,6 +296,11 @@ class Experiment:
             pending=account.pending,
             detail=drained.how,
         )
+
+    def _await_reports(self, unread: Collection[str], drained: Drained) -> None:
+        late = set(unread).intersection(self.outside.tasks_with_effect()).difference(drained.account.pending or ())
+        if late and self.timing.reported_within_s > 0:
+            self.reader.read_until_ended(sorted(late), self.timing.reported_within_s)
 
     def _abort(self) -> None:
         """Lift every active fault at once, let no flow wait for the plug-in any longer, and give processes little time to end."""

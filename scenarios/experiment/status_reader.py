@@ -1,25 +1,37 @@
-"""Reads statuses as a polling user does: those of recent tasks during the storm, and those of all tasks at the end."""
+"""Reads statuses as a polling user does: of recent tasks and those in the hands of a struck process during the storm, of all at the end."""
+
+import math
+from collections.abc import Callable, Collection
 
 from scenarios.contract.system import Client, ReadStatus
 from scenarios.contract.tasklab_probe import digest
 from scenarios.experiment.stage import Flow, Stage
 from scenarios.experiment.submissions import Submissions
+from scenarios.record.events import FINAL_STATES
 
 RECENT = 10
 """Number of latest submissions that are read in turn: their tasks are still changing."""
 LAST_READS_MAX = 500
 """Of more tasks than this, the last reading takes an even sample: judging an answer costs as much as reading it."""
 READER = "reader"
+LOOK_S = 0.5
+"""Between two readings of a task that has ended, and is not read as ended."""
 
 
 class StatusReader:
-    """A client of the system in a flow of its own; the answers are in the history."""
+    """A client of the system in a flow of its own; the answers are in the history.
 
-    def __init__(self, stage: Stage, submissions: Submissions, *, every_s: float) -> None:
+    `struck`: the tasks that processes had in hand when a fault struck them, while it is on.
+    """
+
+    def __init__(
+        self, stage: Stage, submissions: Submissions, *, every_s: float, struck: Callable[[], Collection[str]] = tuple
+    ) -> None:
         self._stage = stage
         self._submissions = submissions
         self._records = stage.records("client")
         self._every_s = every_s
+        self._struck = struck
         self._is_over = False
         self._over = stage.signal()
         self._flow: Flow | None = None
@@ -36,8 +48,12 @@ class StatusReader:
         if self._flow is not None:
             self._flow.join()
 
-    def read_last(self, timeout_s: float) -> None:
-        """Read the final status, which is judged too, of every answered task once, or of an even sample, as far as time allows."""
+    def read_last(self, timeout_s: float) -> list[str]:
+        """Read the final status, which is judged too, of every answered task once, or of an even sample, as far as time allows.
+
+        Returns the tasks that were not read as ended.
+        """
+        unread: list[str] = []
         deadline_ns = self._stage.now_ns() + round(timeout_s * 1e9)
         answered = sorted(self._submissions.ids.items())
         step = -(-len(answered) // LAST_READS_MAX) or 1
@@ -45,8 +61,23 @@ class StatusReader:
         try:
             for task, id_ in answered[::step]:
                 if self._stage.now_ns() > deadline_ns:
-                    return
-                self._read(client, task, id_)
+                    break
+                if self._read(client, task, id_) not in FINAL_STATES:
+                    unread.append(task)
+        finally:
+            client.close()
+        return unread
+
+    def read_until_ended(self, tasks: Collection[str], within_s: float) -> None:
+        """Read these tasks until each of them is read as ended, or for longer than `within_s`: what is not by then is reported too late."""
+        ids, left = self._submissions.ids, list(tasks)
+        client, nothing_comes = self._stage.client(READER), self._stage.signal()
+        try:
+            for _ in range(math.floor(within_s / LOOK_S) + 1):
+                if not left:
+                    break
+                nothing_comes.wait_until(lambda: False, LOOK_S)
+                left = [task for task in left if self._read(client, task, ids[task]) not in FINAL_STATES]
         finally:
             client.close()
 
@@ -55,14 +86,19 @@ class StatusReader:
         number = 0
         try:
             while not self._over.wait_until(lambda: self._is_over, self._every_s):
-                recent = list(self._submissions.ids.items())[-RECENT:]
+                ids = self._submissions.ids
+                recent = list(ids)[-RECENT:]
                 if recent:
                     number += 1
-                    self._read(client, *recent[number % len(recent)])
+                    self._read(client, recent[number % len(recent)], ids[recent[number % len(recent)]])
+                for task in self._struck():
+                    if task in ids:
+                        self._read(client, task, ids[task])
         finally:
             client.close()
 
-    def _read(self, client: Client, task: str, id_: str) -> None:
+    def _read(self, client: Client, task: str, id_: str) -> str | None:
+        """The state that was read, if one was."""
         asked_ns = self._stage.now_ns()
         outcome = client.invoke(ReadStatus(task, id_))
         if outcome.kind == "ok" and outcome.state is not None:
@@ -76,3 +112,4 @@ class StatusReader:
                 result=result,
                 asked_ns=asked_ns,
             )
+        return outcome.state if outcome.kind == "ok" else None

@@ -44,7 +44,8 @@ class Submissions:
             "scope": submit.scope,
         }
         # The system counts from the acceptance: after the request, and before the answer.
-        self._records.record("submit.invoke", actor=actor, **fields, due_s=self._since_now(submit.due_s))
+        due_s, steps = self._since_now(submit.due_s), submit.payload.get("steps", 1)
+        self._records.record("submit.invoke", actor=actor, **fields, due_s=due_s, steps=steps)
         outcome = client.invoke(submit)
         is_possible = outcome.kind != "fail"
         self._records.record(

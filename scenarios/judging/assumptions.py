@@ -29,15 +29,27 @@ _STEPS = (
 
 
 class ViolatedAssumption(str):
-    """One sentence. `leaves_record_intact`: only the system's own lists, or the strikes, are in doubt."""
+    """One sentence. `leaves_record_intact`: only the system's own lists, or the strikes, are in doubt.
+
+    `is_forgery`: the system may have invented events, so that no event is believed.
+    """
 
     leaves_record_intact: bool
+    is_forgery: bool
 
-    def __new__(cls, sentence: str, *, leaves_record_intact: bool = False) -> "ViolatedAssumption":
-        """A sentence, and whether the events of the record can be trusted."""
+    def __new__(
+        cls, sentence: str, *, leaves_record_intact: bool = False, is_forgery: bool = False
+    ) -> "ViolatedAssumption":
+        """A sentence, and how far the events of the record can be trusted."""
         violated = str.__new__(cls, sentence)
         violated.leaves_record_intact = leaves_record_intact
+        violated.is_forgery = is_forgery
         return violated
+
+
+def is_forgery(violated: str) -> bool:
+    """Whether an event of the record may be one that the system invented, so that none proves anything."""
+    return isinstance(violated, ViolatedAssumption) and violated.is_forgery
 
 
 def leaves_record_intact(violated: str) -> bool:
@@ -60,6 +72,10 @@ def violated_assumptions(history: History) -> list[str]:
         ),
         *_about_account(
             "listed as done, but never ran", (task for task in done if task in tasks and not tasks[task].ran)
+        ),
+        *_about_account(
+            "listed as done, but none of its attempts ended well, and it had no effect",
+            (task for task in done if task in tasks and tasks[task].ran and not _may_be_done(tasks[task])),
         ),
         *_sentence(
             "has an effect, but no recorded attempt", (task for task, line in tasks.items() if _lacks_attempts(line))
@@ -92,7 +108,8 @@ def events_of_the_wrong_source(foreign_events: Mapping[str, Collection[str]]) ->
     """History files of processes of the system with events that only clients, the outside resource or the lab can know."""
     for file, names in sorted(foreign_events.items()):
         shown = ", ".join(sorted(names)[:SHOWN])
-        yield f"{file} was written by a process of the system, but holds events that it cannot know: {shown}"
+        sentence = f"{file} was written by a process of the system, but holds events that it cannot know: {shown}"
+        yield ViolatedAssumption(sentence, is_forgery=True)
 
 
 def _strikes_without_work(strikes: Iterable[FaultRecord], last_ns: int) -> Iterator[str]:
@@ -149,6 +166,11 @@ def _crash_differences(facts: RunFacts, history: History) -> Iterator[str]:
     for actor in sorted(seen.keys() | recorded.keys()):
         if seen[actor] != recorded[actor]:
             yield f"{actor} crashed {recorded[actor]} times in the history, and the lab saw {seen[actor]}"
+
+
+def _may_be_done(timeline: TaskTimeline) -> bool:
+    """Whether a system can know it as done: the probe records the end of an attempt before the system learns of it."""
+    return timeline.succeeded or bool(timeline.effects)
 
 
 def _lacks_attempts(timeline: TaskTimeline) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from scenarios.judging.assumptions import leaves_record_intact
+from scenarios.judging.assumptions import is_forgery, leaves_record_intact
 from scenarios.judging.causes import Cause, repeats_of
 from scenarios.judging.checkers import CHECKERS
 from scenarios.judging.guarantees import Guarantee
@@ -167,6 +167,9 @@ def _restriction(
     if malformed:
         more = f" (and {len(malformed) - 1} more)" if len(malformed) > 1 else ""
         return _Restriction(f"the history is malformed: {malformed[0]}{more}", frozenset())
+    forged = next(filter(is_forgery, violated), None)
+    if forged:
+        return _Restriction(f"the record is not reliable: {forged}", frozenset())
     if problems:
         return _Restriction(f"the lab failed: {problems[0]}", frozenset({Proof.EVENTS}))
     without_bite = _faults_without_bite(history)

@@ -61,9 +61,12 @@ class Unremarkable:
             Guarantee.OUTBOX_ATOMIC: (self.audited, {"rows": self.audited} if self.audited else {}),
             Guarantee.IDEMPOTENT_SUBMISSION: (0, {"keys": self.keyed}),
             Guarantee.OUTCOME_REPORTED: (self.listed, {"ended": self.listed}),
-            Guarantee.STARTS_IN_TIME: (self.awaited, {"awaited": self.awaited}),
+            Guarantee.STARTS_IN_TIME: (self.awaited, {"awaited": self.awaited} if self.awaited else {}),
             Guarantee.RESULT_TRUTHFUL: (self.with_result, {"results_read": self.results_read}),
-            Guarantee.NOT_DONE_AFTER_DEADLINE: (self.deadlines, {"with_deadline": self.deadlines}),
+            Guarantee.NOT_DONE_AFTER_DEADLINE: (
+                self.deadlines,
+                {"with_deadline": self.deadlines} if self.deadlines else {},
+            ),
             Guarantee.DEADLINE_HONOURED: (self.with_deadline, {"with_deadline": self.with_deadline}),
         }
 

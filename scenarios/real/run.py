@@ -16,6 +16,8 @@ from scenarios.experiment.fitting import processes_to_link
 from scenarios.experiment.plan import Plan, deaths_of, plan, warm_up
 from scenarios.experiment.run import BUDGET_S, Experiment, StrikeTimeout, Timing
 from scenarios.experiment.scenario import Scenario
+from scenarios.judging.guarantees import Guarantee
+from scenarios.judging.policy import REPORT_S
 from scenarios.lookup import scenarios_testing
 from scenarios.real.stage import RealStage, Say
 from scenarios.stored.open_tasks import OpenTaskSearch
@@ -86,7 +88,19 @@ def timing_of(system: System) -> Timing:
     """The time-outs that follow from the system's policy and pace."""
     pace, policy = pace_of(system), policy_of(system)
     budget_s = BUDGET_S if policy.budget_s is None else policy.budget_s
-    return Timing(pace.quiet_s, budget_s, STRIKE_TIMEOUT, READ_EVERY_S, warm_up())
+    reported_within_s = 0.0
+    if Guarantee.OUTCOME_REPORTED in system.claims:
+        reported_within_s = REPORT_S if policy.budget_s is None else policy.budget_s
+    return Timing(
+        pace.quiet_s,
+        budget_s,
+        STRIKE_TIMEOUT,
+        READ_EVERY_S,
+        warm_up(),
+        unlisted_quiet_s=policy.budget_s,
+        reported_within_s=reported_within_s,
+        reads_struck=True,
+    )
 
 
 def _provision(scenario: Scenario, system: System, environment: Environment) -> Services:

@@ -106,6 +106,11 @@ class TaskTimeline:
         return next((value for event in self.submissions if (value := getattr(event, field)) is not None), None)
 
     @property
+    def steps(self) -> int | None:
+        """The number of steps that its submissions state, the greatest one; None: they state none."""
+        return max((event.steps for event in self.submissions if event.steps is not None), default=None)
+
+    @property
     def ran(self) -> bool:
         """Whether a handler started or ended for it, or an effect of it was accepted."""
         return bool(self.attempts or self.effects or self.succeeded or self.failures_without_start)

@@ -134,10 +134,10 @@ def _judge_run(directory: RunDirectory, options: JudgeOptions) -> Judged:
     files = directory.history_files()
 
     def objections(recorded: Recorded) -> Objections:
-        """None if the lab reported problems: these already make every promise unknown."""
+        """Only forgeries if the lab reported problems: these already make every promise unknown, but events still prove violations."""
+        wrong = tuple(events_of_the_wrong_source(recorded.foreign_events))
         if problems:
-            return Objections()
-        wrong = events_of_the_wrong_source(recorded.foreign_events)
+            return Objections(wrong)
         violated = [*wrong, *violated_assumptions_of_run(facts, recorded.history, directory.history_sizes())]
         unmet = unmet_premises(recorded.history, facts)
         if facts.work is not None and not facts.work.submitted:  # without tasks every fault hits an idle system

@@ -60,6 +60,17 @@ def phantom(draft: Draft, at_s: float) -> Expected:
     return {Guarantee.NO_PHANTOM_TASK: (X,)}
 
 
+def effect_beyond(draft: Draft, at_s: float) -> Expected:
+    """It has an effect of a step that nobody asked for."""
+    draft.submit(at_s, X, steps=1)
+    draft.row(at_s + 0.9, X, "ACCEPTED", "RUNNING")
+    draft.succeed(at_s + 1, X, "worker-x")
+    draft.write(f"1.25 worker-x effect {X} step=2 fence=1", from_s=at_s)
+    draft.row(at_s + 1.4, X, "RUNNING", "SUCCEEDED")
+    done(draft)
+    return {Guarantee.NO_PHANTOM_TASK: (X,)}
+
+
 def resurrected(draft: Draft, at_s: float) -> Expected:
     """Its submission failed, and yet it ran."""
     draft.row(at_s, X, None, "ACCEPTED")

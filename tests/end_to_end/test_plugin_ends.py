@@ -19,7 +19,7 @@ system = Mine()
 """
 
 
-@pytest.mark.parametrize("member", [None, "embedded_processes", "client", "account"])
+@pytest.mark.parametrize("member", [None, "embedded_processes", "client", "account", "trail"])
 def test_no_end_of_a_plug_in_is_a_verdict(member: str | None, tmp_path: Path) -> None:
     (tmp_path / "acme").symlink_to(EXAMPLES / "acme")
     (tmp_path / "mine.py").write_text("raise SystemExit(0)\n" if member is None else MEMBER.format(member=member))

@@ -4,11 +4,14 @@ import tempfile
 from pathlib import Path
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import judge
+from scenarios.judging.policy import NO_POLICY
+from scenarios.judging.verdict import Ruling
 from scenarios.record.events import Event
 from scenarios.stored.large.prefilter import prefilter
 from scenarios.stored.reading import read_files
@@ -70,6 +73,49 @@ def _assert_engines_agree(draft: Draft, events: list[Event]) -> None:
             prefiltered.recorded, claims=Guarantee, policy=draft.policy, unremarkable=prefiltered.unremarkable
         )
 
+    assert parts.to_json() == whole.to_json()
+
+
+LIFE = """{"t_s":0,"actor":"c","event":"submit.invoke","task":"A"%s}
+{"t_s":0.1,"actor":"c","event":"submit.ok","task":"A"}
+{"t_s":1,"actor":"w","event":"attempt.start","task":"A","attempt":1}
+%s{"t_s":2,"actor":"w","event":"attempt.ok","task":"A","attempt":1}
+{"t_s":9,"actor":"lab","event":"final","healed":true,"caught_up":true,"done":["A"]}
+"""
+
+
+def _effects(*steps: str) -> str:
+    return "".join(
+        f'{{"t_s":1.{number},"actor":"w","event":"effect","task":"A"{step}}}\n' for number, step in enumerate(steps)
+    )
+
+
+@pytest.mark.parametrize(
+    ("stated", "steps", "broken"),
+    [
+        ("", ("", ',"step":1'), {Guarantee.EXACTLY_ONE_EFFECT, Guarantee.EFFECT_AT_MOST_ONCE}),
+        ("", (',"step":"1"', ',"step":1'), {Guarantee.EXACTLY_ONE_EFFECT, Guarantee.EFFECT_AT_MOST_ONCE}),
+        ("", ("", ',"step":2'), set()),
+        (',"steps":2', ("", ',"step":2'), set()),
+        (',"steps":1', ("", ',"step":2'), {Guarantee.NO_PHANTOM_TASK}),
+        (',"steps":2', (',"step":0', ',"step":2'), {Guarantee.NO_PHANTOM_TASK}),
+        (',"steps":2', (',"step":"x"', ',"step":2'), {Guarantee.NO_PHANTOM_TASK}),
+        (',"steps":1', ("",), set()),
+        (',"steps":0', ("",), {Guarantee.NO_PHANTOM_TASK}),
+    ],
+)
+def test_a_step_is_the_same_however_it_is_written(
+    stated: str, steps: tuple[str, ...], broken: set[Guarantee], tmp_path: Path
+) -> None:
+    """By both engines: a step that is left out is the first."""
+    file = tmp_path / "history.jsonl"
+    file.write_text(LIFE % (stated, _effects(*steps)))
+
+    whole = judge(read_files([file]), claims=Guarantee, policy=NO_POLICY)
+    prefiltered = prefilter([file], NO_POLICY)
+    parts = judge(prefiltered.recorded, claims=Guarantee, policy=NO_POLICY, unremarkable=prefiltered.unremarkable)
+
+    assert {verdict.guarantee for verdict in whole.verdicts if verdict.ruling is Ruling.BROKEN} == broken
     assert parts.to_json() == whole.to_json()
 
 

@@ -10,7 +10,7 @@ from scenarios.errors import MalformedPolicy
 from scenarios.judging.guarantees import Guarantee as G
 from scenarios.judging.judge import judge
 from scenarios.judging.policy import policy_from
-from scenarios.judging.verdict import EXIT_UNKNOWN
+from scenarios.judging.verdict import EXIT_UNKNOWN, Ruling
 from scenarios.record.history import Recorded
 from scenarios.record.run_facts import RunFacts
 from scenarios.stored import reading
@@ -64,9 +64,10 @@ def test_an_unsorted_history_is_read_where_that_is_said(
     assert (read.malformed, read.exit_code) == ((), 0)
 
 
+@pytest.mark.parametrize("problems", [[], ["the broker did not heal"]], ids=["", "the lab failed"])
 @pytest.mark.parametrize("large_bytes_min", [0, 10**9], ids=["prefiltered", "whole"])
 def test_a_process_that_tells_of_clients_or_the_lab_is_not_believed(
-    large_bytes_min: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    large_bytes_min: int, problems: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "LARGE_BYTES_MIN", large_bytes_min)
     directory = RunDirectory(tmp_path)
@@ -75,7 +76,8 @@ def test_a_process_that_tells_of_clients_or_the_lab_is_not_believed(
     written(tmp_path, "history.outside.jsonl", RAN[3])
     written(tmp_path, "history.lab.jsonl", DONE)
     written(tmp_path, "history.w1.77.jsonl", RAN[2], RAN[4])
-    facts = RunFacts(scenario="s", system="s", environment="e", seed=1, repeat="", claims=[G.NO_LOST_TASK.value])
+    claims = [G.NO_LOST_TASK.value, G.EFFECT_AT_MOST_ONCE.value]
+    facts = RunFacts(scenario="s", system="s", environment="e", seed=1, repeat="", claims=claims)
     directory.seal(facts)
     believed = judge_run(directory)
 
@@ -89,6 +91,11 @@ def test_a_process_that_tells_of_clients_or_the_lab_is_not_believed(
         "history.w1.77.jsonl was written by a process of the system, but holds events that it cannot know: crash, redrive"
         in forged.problems
     )
+
+    written(tmp_path, "history.w1.77.jsonl", RAN[2], RAN[4], RAN[3])  # a second effect, by the process's own word
+    facts.problems = problems
+    directory.seal(facts)
+    assert {said.ruling for said in judge_run(directory).verdicts} == {Ruling.UNKNOWN}
 
 
 def test_a_run_without_its_facts_is_named(tmp_path: Path) -> None:

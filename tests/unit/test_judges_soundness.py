@@ -67,6 +67,10 @@ def test_a_sound_record_raises_no_doubt() -> None:
         ([SUBMITTED, "9 lab final cancelled=a"], "a: listed as cancelled, but no client cancelled it"),
         ([SUBMITTED, "9 lab final expired=a"], "a: listed as expired, but had no deadline"),
         ([SUBMITTED, "9 lab final done=a"], "a: listed as done, but never ran"),
+        (
+            [SUBMITTED, "1.2 worker attempt.start a attempt=1", DONE],
+            "a: listed as done, but none of its attempts ended well, and it had no effect",
+        ),
         ([SUBMITTED, EFFECT, DONE], "a: has an effect, but no recorded attempt"),
         (["0.5 worker attempt.start a attempt=1", SUBMITTED, EFFECT, ENDED, DONE], "a: ran before it was submitted"),
     ],

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import chain, count, repeat
+from types import SimpleNamespace
 
 import pytest
 
@@ -101,6 +102,38 @@ def test_of_many_tasks_the_last_look_takes_an_even_sample(
     assert [(one["task"], one["state"], "asked_ns" in one) for one in stage.events.recorded] == [
         (task, "SUCCEEDED", True) for task in read
     ]
+
+
+@pytest.mark.parametrize(("reads", "within_s", "read"), [(3, 60.0, 3), (10**6, 0.05, 1)], ids=["in the end", "never"])
+def test_a_task_that_is_not_read_as_ended_is_read_until_it_is_or_is_late(
+    reads: int, within_s: float, read: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status_reader, "LOOK_S", 0.06)
+    answers = chain(repeat(Outcome("ok", state="RUNNING"), reads), repeat(Outcome("ok", state="SUCCEEDED")))
+    stage = ThreadStage(make_client=lambda: SimpleNamespace(invoke=lambda _: next(answers), close=lambda: None))
+    stage.submissions.note("slow", Outcome("ok", id="1"))
+    reader = StatusReader(stage, stage.submissions, every_s=0.0)  # type: ignore[arg-type]
+
+    assert reader.read_last(FAR_AWAY_S) == ["slow"]
+    reader.read_until_ended(["slow"], within_s)
+
+    assert len(stage.events.recorded) == 1 + read
+
+
+def test_a_task_in_the_hands_of_a_struck_process_is_read_however_old_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    client, read = Script(), ThreadSignal()
+    invoke = client.invoke
+    monkeypatch.setattr(client, "invoke", lambda operation: (invoke(operation), read.notify())[0])
+    stage = ThreadStage(make_client=lambda: client)
+    for number in range(40):
+        stage.submissions.note(f"t{number}", Outcome("ok", id=str(number)))
+    reader = StatusReader(stage, stage.submissions, every_s=0.005, struck=lambda: ["t0", "a lock"])  # type: ignore[arg-type]
+
+    reader.start()
+    read.wait_until(lambda: len(client.asked) > 3, FAR_AWAY_S)
+    reader.stop()
+
+    assert "t0" in [one.task for one in client.asked if isinstance(one, ReadStatus)]
 
 
 def effect(task: str, *, step: int = 1, key: str | None = None) -> Request:

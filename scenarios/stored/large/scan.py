@@ -51,7 +51,7 @@ _GLOBAL_EVENTS = frozenset(
 
 _COMMON_FIELDS = (
     *("t_ns", "actor", "event", "task", "attempt", "step", "fence", "key", "user", "id", "error", "from_", "to"),
-    *("state", "percent", "resource", "ttl_s", "asked_ns", "attempts", "reason", "detail"),
+    *("state", "percent", "resource", "ttl_s", "asked_ns", "attempts", "reason", "detail", "steps"),
 )
 
 

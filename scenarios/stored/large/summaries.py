@@ -30,7 +30,7 @@ _COLUMNS = {
         ("event", "task", "resource", "step", "from", "to", "state", "key", "user", "scope", "order_key", "result"),
         "VARCHAR",
     ),
-    "priority": "BIGINT",
+    **dict.fromkeys(("priority", "steps"), "BIGINT"),
 }
 
 _COUNTED = (
@@ -241,7 +241,8 @@ WITH named AS (
         END AS code,
         coalesce(t_ns, CAST(round(t_s * {NS_PER_S}) AS BIGINT)) AS t_ns,
         event = 'attempt.fail' AS is_failure,
-        "from", "to", state, fence, step, deadline_s, priority, result,
+        CASE WHEN event = 'effect' THEN coalesce(CAST(TRY_CAST(step AS BIGINT) AS VARCHAR), step, '1') END AS step,
+        "from", "to", state, fence, steps, deadline_s, priority, result,
         CASE WHEN key IS NOT NULL THEN hash(key, coalesce("user", '')) END AS key
     FROM {{source}}
     WHERE event NOT IN ({_IGNORED_NAMES})
@@ -254,6 +255,9 @@ WITH named AS (
         bool_or(code = {_ONE["state"]}) AS has_states,
         min(CASE WHEN code = {_ONE["effect"]} THEN hash(step) END) AS step_min,
         max(CASE WHEN code = {_ONE["effect"]} THEN hash(step) END) AS step_max,
+        min(CASE WHEN code = {_ONE["effect"]} THEN coalesce(TRY_CAST(step AS BIGINT), 0) END) AS step_least,
+        max(CASE WHEN code = {_ONE["effect"]} THEN TRY_CAST(step AS BIGINT) END) AS step_most,
+        max(steps) AS steps,
         min(CASE WHEN code = {_ONE["effect"]} THEN fence END) AS fence_min,
         max(CASE WHEN code = {_ONE["effect"]} THEN fence END) AS fence_max,
         count(CASE WHEN code = {_ONE["effect"]} THEN fence END) AS fenced,
@@ -285,6 +289,7 @@ SELECT
         events <= {EVENTS_OF_UNREMARKABLE_MAX} AND code < {_OTHER}
         AND {_INVOKED} = 1 AND {_ACKNOWLEDGED} = 1 AND {_STARTED} = 1 AND {_SUCCEEDED} = 1
         AND ({_EFFECTS} = 1 OR ({_EFFECTS} = 2 AND step_min <> step_max))
+        AND (steps IS NULL OR (step_least >= 1 AND step_most <= steps))
         AND {_REPORTS} <= 1 AND {_ACQUIRED} <= 1 AND {_RELEASED} <= {_ACQUIRED}
         AND fence_min IS NOT DISTINCT FROM fence_max
         AND key IS NOT DISTINCT FROM key_max

@@ -1,0 +1,39 @@
+"""Short scenarios for the small systems: one worker is killed at one moment of its task, or stands still, or nothing is struck."""
+
+from chaos.faults import KillProcess, PauseProcess
+from scenarios.experiment.scenario import (
+    AttemptBegun,
+    Between,
+    EffectAccepted,
+    KilledAfterEffect,
+    Outlasting,
+    Scenario,
+    Strike,
+    TaskTakenOver,
+    Workload,
+)
+from scenarios.judging.guarantees import Guarantee
+
+WORKLOAD = Workload(tasks=30, rate_per_s=40, work_s=Between(0.02, 0.04))
+AT_STAKE = (Guarantee.NO_LOST_TASK,)
+STORY = "A test of the lab itself."
+
+killed_before_effect = Scenario(
+    "killed_before_effect", STORY, WORKLOAD, (Strike(KillProcess(), when=AttemptBegun(nth=12), lasts_s=0.3),), AT_STAKE
+)
+killed_after_effect = Scenario(
+    "killed_after_effect",
+    STORY,
+    WORKLOAD,
+    (Strike(KillProcess(), when=EffectAccepted(nth=12), lasts_s=0.3),),
+    AT_STAKE,
+    premises=(KilledAfterEffect(),),
+)
+stands_still = Scenario(
+    "stands_still",
+    STORY,
+    WORKLOAD,
+    (Strike(PauseProcess(), when=AttemptBegun(nth=12), lasts_s=Outlasting("lease", times=2.0)),),
+    AT_STAKE,
+    premises=(TaskTakenOver(),),
+)
