@@ -13,7 +13,6 @@ SCENARIO = Scenario(
         tasks=40,
         rate_per_s=20,
         work_s=Between(0.01, 0.05),
-        failing_once=10,
         traits=(KillsWorker(percent=3), KillsWorker(percent=8, times=1)),
     ),
     strikes=(),

@@ -252,7 +252,9 @@ def _roster(plan: WorldPlan) -> Roster:
             [
                 Arrival(
                     task.at_s,
-                    Submit(task.task, task.payload, user=task.user, key=task.task, deadline_s=task.deadline_s),
+                    Submit(
+                        task.task, task.payload, user=task.user, key=task.key or task.task, deadline_s=task.deadline_s
+                    ),
                     task.tries,
                     cancel_s=task.cancel_s,
                 )

@@ -33,6 +33,8 @@ def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
                 arrival.submit.task,
                 dict(arrival.submit.payload),
                 user=arrival.submit.user,
+                tries=arrival.tries,
+                key=None if arrival.submit.key == arrival.submit.task else arrival.submit.key,
                 twice=arrival.again > 0,
                 cancel_s=arrival.cancel_s,
                 deadline_s=arrival.submit.deadline_s,

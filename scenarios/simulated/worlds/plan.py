@@ -27,6 +27,7 @@ class PlannedTask(msgspec.Struct, frozen=True, omit_defaults=True):
     cancel_s: float | None = None
     deadline_s: float | None = None
     redriven: bool = False
+    key: str | None = None  # None: its name
 
 
 class PlannedStrike(msgspec.Struct, frozen=True, omit_defaults=True):
