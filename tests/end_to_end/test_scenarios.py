@@ -95,11 +95,11 @@ def test_a_broken_promise_decides_the_exit_code_of_the_command(naive: tuple[int,
     assert naive[0] == 1
 
 
-@pytest.mark.parametrize("scenario", APPLICABLE)
+@pytest.mark.parametrize("scenario", [name for name in APPLICABLE if find_scenario(name).strikes])
 def test_every_fault_bit_and_healed_in_this_order(scenario: str, reference: tuple[int, Runs]) -> None:
     facts = json.loads((Path(reference[1][scenario]["directory"]) / "run.json").read_text())
 
-    assert len(facts["strikes"]) == len(find_scenario(scenario).strikes)
+    assert len(facts["strikes"]) == len(find_scenario(scenario).strikes) > 0
     for strike in facts["strikes"]:
         assert strike["begun_ns"] <= strike["bit_ns"] <= strike["ended_ns"] <= strike["healed_ns"]
         assert strike["evidence"]
