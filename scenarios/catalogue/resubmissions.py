@@ -27,6 +27,7 @@ SCENARIO = Scenario(
     ),
     strikes=(Strike(KillProcess(), when=AttemptBegun(nth=Between(10, 30)), lasts_s=Between(0.3, 0.6)),),
     premises=(WorkDuring(KillProcess.name),),
+    needs=("key",),
     at_stake=(
         Guarantee.IDEMPOTENT_SUBMISSION,
         Guarantee.COALESCED_SUBMISSION_RUNS,

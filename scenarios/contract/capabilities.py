@@ -15,6 +15,7 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
         "resume": "a person lets paused tasks start again",
         "redrive": "a person puts dead tasks back",
         "schedule": "clients set up schedules, whose occurrences are tasks of the system's own",
+        "key": "submissions of one user and idempotency key are one task, or another one by a stated rule",
         "deadline": "a submission has a `deadline_s` after which the task must not start",
         "due": "a submission has a `due_s` before which the task must not start",
         "order_key": "a submission has an `order_key`, whose tasks keep their order",
@@ -30,7 +31,10 @@ _FOLLOWS_FROM: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         Guarantee.CANCEL_HONOURED: ("cancel",),
         Guarantee.PAUSE_HONOURED: ("pause", "resume"),
+        Guarantee.IDEMPOTENT_SUBMISSION: ("key",),
+        Guarantee.COALESCED_SUBMISSION_RUNS: ("key",),
         Guarantee.DEADLINE_HONOURED: ("deadline",),
+        Guarantee.NOT_DONE_AFTER_DEADLINE: ("deadline",),
         Guarantee.NOT_BEFORE_DUE: ("due",),
         Guarantee.DUE_IN_TIME: ("due",),
         Guarantee.ORDER_KEPT: ("order_key",),

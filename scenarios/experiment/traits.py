@@ -224,6 +224,8 @@ class HasScope(Trait):
 class IsResubmitted(Trait):
     """Its client submits it `times` times more by the same key, as after an answer that was lost."""
 
+    needs = "key"
+
     times: int = 1
 
     def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
@@ -233,6 +235,8 @@ class IsResubmitted(Trait):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharesKey(Trait):
     """After `after_s` seconds another task, with another payload, is submitted once under the same key."""
+
+    needs = "key"
 
     after_s: float | Between[float] = 0.5
 

@@ -257,21 +257,29 @@ def _was_replaced(timeline: TaskTimeline, attempt: AttemptRecord) -> bool:
 def may_be_unreported(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
     """Whether its worker may never have been able to report what this attempt came to.
 
-    Another attempt had already replaced it; or its lease expired, or its worker crashed or was paused, before the next attempt began; or
-    the task was already dead.
+    Another attempt had already replaced it; or its lease expired, or its worker crashed or was paused, before the next attempt began, or
+    before the task was dead.
     """
     if _was_replaced(timeline, attempt) or reports_too_late(history, timeline, attempt, policy):
         return True
     following = _next_after(timeline, attempt)
-    if following is None:
-        return False
-    if lease_expired(history, attempt, following):
+    if following is not None and lease_expired(history, attempt, following):
         return True
-    ended_ns, next_ns = attempt.ended_ns, following.started_ns
+    ended_ns = attempt.ended_ns
     assert ended_ns is not None, "only an attempt that ended has something to report"
+    next_ns = _buried_after_ns(timeline, ended_ns) if following is None else following.started_ns
+    if next_ns is None:
+        return False
     return first_crash_ns(history, attempt.actor, ended_ns, next_ns) is not None or any(
         span.overlaps(ended_ns, next_ns) and span.target == attempt.actor for span in history.faults
     )
+
+
+def _buried_after_ns(timeline: TaskTimeline, instant: int) -> int | None:
+    """When the task was dead, at this instant or later; None: it was not."""
+    buried = [event.t_ns for event in timeline.deads]
+    buried += [row.t_ns for row in timeline.states if row.to in ("DEAD", "FAILED")]
+    return min((buried_ns for buried_ns in buried if buried_ns >= instant), default=None)
 
 
 def decides_nothing(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:

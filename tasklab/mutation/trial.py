@@ -28,8 +28,8 @@ SYSTEM = "reference"
 
 WORLD_CPU_S = 6
 """A world that takes longer is without end: healthy ones take a tenth of a second."""
-STEPS_BUSY = 50_000
-"""A world of more steps has a loop that never rests: the largest of many healthy ones took 3,500."""
+STEPS_BUSY = 20_000
+"""A world of more steps has a loop that never rests: the largest of many healthy ones took 7,100."""
 MEMORY_BYTES_MAX = 2 * 2**30
 
 How = Literal["promise", "crash", "stuck", "unknown", "survived"]

@@ -14,6 +14,7 @@ OUTCOMES: Mapping[str, Sequence[str]] = {
     "fails once": ("transient",),
     "fails for good": ("permanent",),
     "fails until it is redriven": ("transient",) * 4,
+    "kills its worker once": ("die",),
 }
 """What becomes of a task's tries; after these it succeeds."""
 

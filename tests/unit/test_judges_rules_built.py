@@ -39,6 +39,13 @@ def test_an_attempt_that_works_long_renews_its_lease(
     assert verdict(G.LEASE_KEPT, [*events, DONE], **policy) == expected
 
 
+def test_a_task_that_was_ended_under_its_worker_needs_no_lease_any_more() -> None:
+    expired = "2 database state A from=RUNNING to=EXPIRED"
+    lines = sorted([*SUBMITTED, LEASE, START, expired, EFFECT, END], key=lambda line: float(line.split()[0]))
+
+    assert verdict(G.LEASE_KEPT, [*lines, final(expired=["A"])], renew_s=4) == "held"
+
+
 DEADLINE = ("0 c submit.invoke A deadline_s=5", "0.01 c submit.ok A deadline_s=5")
 ROWS = ("0.01 database state A from=null to=ACCEPTED", "1 database state A from=ACCEPTED to=RUNNING")
 ENDS = {"ends_at_deadline": True}
@@ -91,6 +98,30 @@ def test_an_attempt_that_only_a_row_shows_counts_before_a_redrive() -> None:
     lines = [*SUBMITTED, *claimed, *again, "8.2 w1 attempt.start A attempt=4", "8.3 w1 attempt.ok A attempt=4", DONE]
 
     assert verdict(G.RETRY_SCHEDULE, lines, attempts_max=3, delays_s=[[1, 2], [5, 9]]) == "held"
+
+
+POISONED = (
+    *SUBMITTED,
+    "1 w1 attempt.start A attempt=1",
+    "1.05 w1 effect A attempt=1",
+    "1.1 w1 attempt.ok A attempt=1",
+    "5 database dead A attempts=1 reason=poison",
+    final(dead=["A"]),
+)
+
+
+@pytest.mark.parametrize(
+    ("expected", "crashed"),
+    [
+        pytest.param(("A",), [], id="its worker lived"),
+        pytest.param("held", ["1.2 w1 crash -"], id="its worker died before it could report"),
+        pytest.param(("A",), ["6 w1 crash -"], id="its worker died long after"),
+    ],
+)
+def test_a_success_that_was_never_reported_does_not_contradict_the_letter(expected: object, crashed: list[str]) -> None:
+    lines = sorted([*POISONED[:-1], *crashed], key=lambda line: float(str(line).split()[0]))
+
+    assert verdict(G.DEAD_LETTER_IF_EXHAUSTED, [*lines, POISONED[-1]], attempts_max=1) == expected
 
 
 IN_VAIN = (

@@ -137,7 +137,18 @@ def test_another_task_under_the_same_key_comes_later_and_is_tried_once() -> None
 
 @pytest.mark.parametrize(
     "trait",
-    [HasResult(), HasChildren(), IsCancelled(), HasDeadline(), IsScheduled(), IsOrdered(), HasPriority(), HasScope()],
+    [
+        IsResubmitted(),
+        SharesKey(),
+        HasResult(),
+        HasChildren(),
+        IsCancelled(),
+        HasDeadline(),
+        IsScheduled(),
+        IsOrdered(),
+        HasPriority(),
+        HasScope(),
+    ],
     ids=lambda trait: type(trait).__name__,
 )
 def test_a_system_that_lacks_a_capability_gets_plain_tasks(trait: Trait) -> None:

@@ -6,6 +6,7 @@ servers in one process are possible), a time-out for every request, and a check 
 returns nothing the second time) and `down` (which enables a proxy that was disabled before) are not used.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,8 +45,9 @@ class Toxiproxy:
         self._options: dict[str, Any] = {"timeout": REQUEST_TIMEOUT_S, "proxies": {"no_proxy": host}}
 
     def version(self) -> str:
-        """As the server reports it."""
-        return self._checked(self._api.get, "/version").text
+        """As the server reports it: as JSON from 2.5 on, before that as text."""
+        text: str = self._checked(self._api.get, "/version").text
+        return str(json.loads(text)["version"]) if text.startswith("{") else text
 
     def create(self, name: str, *, listen: tuple[str, int], upstream: tuple[str, int]) -> None:
         """Create a proxy, listening when this returns; replaces one of that name."""

@@ -49,7 +49,7 @@ class Office:
     capabilities = frozenset(
         {
             *("submit", "status", "cancel", "pause", "resume", "redrive", "schedule"),
-            *("deadline", "due", "order_key", "priority", "scope", "children", "result"),
+            *("key", "deadline", "due", "order_key", "priority", "scope", "children", "result"),
         }
     )
     pace = Pace(quiet_s=12.0, lease_s=LEASE_S, lock_s=LOCK_S)
@@ -101,8 +101,9 @@ class Office:
     def account(self, services: Services) -> Account:
         """Every task by its state, by the lab's name for it."""
         with closing(File(_file(services))) as file, file.writing() as tx:
-            rows = tx.rows("SELECT * FROM tasks")
-        shown = [row for row in rows if mixed(self.defect, OfficeClient, CLIENTS).is_listed(row)]
+            rows = tx.rows("SELECT * FROM tasks ORDER BY id")
+        latest = {row["name"]: row for row in rows}  # where tasks coalesce, one of the lab's may be several here
+        shown = [row for row in latest.values() if mixed(self.defect, OfficeClient, CLIENTS).is_listed(row)]
         lists = {place: tuple(row["name"] for row in shown if row["state"] == state) for place, state in STATES.items()}
         return Account(**lists, pending=tuple(row["name"] for row in shown if row["state"] not in STATES.values()))
 

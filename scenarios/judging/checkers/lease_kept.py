@@ -1,17 +1,19 @@
 """While an attempt works, its lease is renewed at least every `policy.renew_s`. Judged where leases on tasks are told.
 
 From its acquisition, and from each renewal, the next renewal comes within `renew_s` and `tolerance_s`, or the attempt ends. Where the
-worker died, stood still or was cut off in that time, nothing is proven; nor of an attempt that gave its lease up or had no end.
+worker died, stood still or was cut off in that time, nothing is proven; nor of an attempt that gave its lease up or had no end, nor
+from when on its task was cancelled, expired or dead.
 """
 
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
 
 from scenarios.judging.causes import cuts_worker_off, first_crash_ns
+from scenarios.judging.lateness import closed_ns
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
-from scenarios.record.history import NS_PER_S, AttemptRecord, History, ns_of
-from scenarios.record.timeline import T_NS, ActorLeases
+from scenarios.record.history import NS_PER_S, AttemptRecord, History, TaskTimeline, ns_of
+from scenarios.record.timeline import FOREVER_NS, T_NS, ActorLeases
 
 
 def check(history: History, policy: Policy) -> Findings:
@@ -23,10 +25,14 @@ def check(history: History, policy: Policy) -> Findings:
     exercised = 0
     for task in history.leases:
         timeline = history.tasks.get(task)
+        if timeline is None:
+            continue
         gaps_ns = [
             gap_ns
-            for attempt in (timeline.attempts if timeline is not None else ())
-            for gap_ns in _gaps_ns(history, history.actor_leases.get((task, attempt.actor)), attempt, bound_ns)
+            for attempt in timeline.attempts
+            for gap_ns in _gaps_ns(
+                history, timeline, history.actor_leases.get((task, attempt.actor)), attempt, bound_ns
+            )
         ]
         exercised += bool(gaps_ns)
         longest_ns = max(gaps_ns, default=0)
@@ -37,13 +43,18 @@ def check(history: History, policy: Policy) -> Findings:
     return Findings(tuple(violations), exercised=exercised, figures=figures)
 
 
-def _gaps_ns(history: History, own: ActorLeases | None, attempt: AttemptRecord, bound_ns: int) -> list[int]:
+def _gaps_ns(
+    history: History, timeline: TaskTimeline, own: ActorLeases | None, attempt: AttemptRecord, bound_ns: int
+) -> list[int]:
     """From each acquisition or renewal to the next, or to the attempt's end; only where that lasted beyond the bound, without excuse."""
     ended_ns = attempt.ended_ns
     acquired = 0 if own is None else bisect_right(own.acquired, attempt.started_ns, key=T_NS)
     if own is None or ended_ns is None or not acquired:
         return []
     first = own.acquired[acquired - 1]
+    if ended_ns <= first.t_ns + bound_ns:
+        return []
+    ended_ns = min(ended_ns, closed_ns(history, timeline), _deadline_ns(timeline))
     since, until = (bisect_left(own.events, instant, key=T_NS) for instant in (first.t_ns, ended_ns))
     hold = [event for event in own.events[since:until] if event.fence in (None, first.fence)]
     if any(event.event == "lease.released" for event in hold):
@@ -54,6 +65,10 @@ def _gaps_ns(history: History, own: ActorLeases | None, attempt: AttemptRecord, 
         for held_ns, next_ns in pairwise(instants_ns)
         if held_ns + bound_ns < ended_ns and not _is_excused(history, attempt, held_ns, held_ns + bound_ns)
     ]
+
+
+def _deadline_ns(timeline: TaskTimeline) -> int:
+    return FOREVER_NS if timeline.deadline_s is None else ns_of(timeline.deadline_s)
 
 
 def _is_excused(history: History, attempt: AttemptRecord, from_ns: int, until_ns: int) -> bool:

@@ -63,7 +63,7 @@ CLAIMS = frozenset(
 )
 """Not claimed: features that do not exist yet, and nothing_leaked where nothing is searched for."""
 
-CAPABILITIES = frozenset({"submit", "status", "cancel", "deadline", "redrive"})
+CAPABILITIES = frozenset({"submit", "status", "key", "cancel", "deadline", "redrive"})
 
 RESERVATIONS: Mapping[str, frozenset[Guarantee]] = {"redis_failed_over": frozenset({Guarantee.SINGLE_HOLDER})}
 """After a failover Redis may have lost a lock, which then has two holders (reference_impl.fast.lock); the fence protects the data."""
