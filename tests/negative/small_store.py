@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 
 TRIES_MAX = 4
-LEASE_S = 0.5
+LEASE_S = 1.5
 EVERY = 10
 """What would break everything is done to every so many tasks."""
 SCHEMA = """

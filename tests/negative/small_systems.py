@@ -23,7 +23,7 @@ from tasklab import (
     Services,
     Submit,
 )
-from tests.negative.small_store import EVERY, TRIES_MAX, opened
+from tests.negative.small_store import EVERY, LEASE_S, TRIES_MAX, opened
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,7 +41,7 @@ class WithoutAccount:
         }
     )
     capabilities = frozenset({"submit", "status", "children"})
-    pace = Pace(quiet_s=1.0, lease_s=0.5)
+    pace = Pace(quiet_s=1.0, lease_s=LEASE_S)
     policy = Policy(attempts_max=TRIES_MAX, budget_s=3.0)
 
     def __init__(self, way: str = "Worker") -> None:
