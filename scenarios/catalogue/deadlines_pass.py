@@ -1,6 +1,14 @@
 """Deadlines pass while tasks wait."""
 
-from scenarios.experiment.scenario import Between, HasDeadline, OutlastsDeadline, Scenario, Seen, Workload
+from scenarios.experiment.scenario import (
+    Between,
+    DeadlinePassed,
+    HasDeadline,
+    OutlastsDeadline,
+    Scenario,
+    Seen,
+    Workload,
+)
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -19,7 +27,7 @@ SCENARIO = Scenario(
         ),
     ),
     strikes=(),
-    premises=(Seen("attempt.start", 10),),
+    premises=(Seen("attempt.start", 10), DeadlinePassed(2)),
     needs=("deadline",),
     at_stake=(
         Guarantee.DEADLINE_HONOURED,

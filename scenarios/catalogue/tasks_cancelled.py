@@ -1,6 +1,6 @@
 """Clients withdraw tasks that wait, run, or have just ended."""
 
-from scenarios.experiment.scenario import Between, IsCancelled, Scenario, Seen, Workload
+from scenarios.experiment.scenario import Between, CancelledInTime, IsCancelled, Scenario, Workload
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -17,7 +17,7 @@ SCENARIO = Scenario(
         traits=(IsCancelled(percent=33, after_s=Between(0.0, 0.3)),),
     ),
     strikes=(),
-    premises=(Seen("cancel.ok", 2),),
+    premises=(CancelledInTime(2),),
     needs=("cancel",),
     at_stake=(
         Guarantee.CANCEL_HONOURED,

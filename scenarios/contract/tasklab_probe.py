@@ -279,7 +279,14 @@ class Probe:
             self.record("attempt.fail", task=task, attempt=attempt, error=kind, detail=str(error)[:200])
             raise
         result = handed_back.get("result")
-        self.record("attempt.ok", task=task, attempt=attempt, result=None if result is None else digest(result))
+        self.record(
+            "attempt.ok",
+            task=task,
+            attempt=attempt,
+            result=None if result is None else digest(result),
+            children=[str(child["task"]) for child in handed_back.get("children", ())] or None,
+            then=str(handed_back["then"]["task"]) if "then" in handed_back else None,
+        )
 
     def spawned(self, task: str, **fields: Any) -> None:
         """The system has made a task itself: `parent`, or `schedule` and `due_s` (seconds since the run began), and what else it has.

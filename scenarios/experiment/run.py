@@ -251,7 +251,7 @@ class Experiment:
             self.stage,
             self.account,
             self.outside,
-            lambda: self.submissions.outcomes,
+            lambda: self.submissions.awaited,
             quiet_s=quiet_s,
             budget_s=self.timing.budget_s,
         )

@@ -36,6 +36,8 @@ from scenarios.experiment.triggers import PreviousBit as PreviousBit
 from scenarios.experiment.triggers import Trigger as Trigger
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.premises import AckOfKnownTask as AckOfKnownTask
+from scenarios.judging.premises import CancelledInTime as CancelledInTime
+from scenarios.judging.premises import DeadlinePassed as DeadlinePassed
 from scenarios.judging.premises import DiedOfTask as DiedOfTask
 from scenarios.judging.premises import EnoughWork as EnoughWork
 from scenarios.judging.premises import KilledAfterEffect as KilledAfterEffect

@@ -1,7 +1,8 @@
 """The outcome of every submission of a run, made by any program: filled during the run, read by the drain and the status reader."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from scenarios.contract.system import Cancel, Client, Outcome, Pause, Resume, SetSchedule, Submit
 from scenarios.experiment.stage import Records, Signal
@@ -27,6 +28,8 @@ class Submissions:
         self._outcomes: dict[str, str] = {}
         self._acknowledged = 0
         self._answered = 0
+        self._demanded: dict[str, str] = {}
+        """The tasks that the system has to make of acknowledged ones."""
         self.last_detail = ""
         self.schedules: dict[str, Schedule] = {}
         """By name: those that clients have set up, with the instant of the first occurrence."""
@@ -58,6 +61,8 @@ class Submissions:
             deadline_s=self._since_now(submit.deadline_s) if is_possible else None,
         )
         self.note(submit.task, outcome)
+        if outcome.kind == "ok":
+            self._demanded.update(dict.fromkeys(_family_of(submit.payload), "ok"))
         return outcome
 
     def tell(self, client: Client, does: Pause | Resume | SetSchedule, actor: str) -> Outcome:
@@ -125,3 +130,17 @@ class Submissions:
         """
         with self._lock:
             return dict(self._outcomes)
+
+    @property
+    def awaited(self) -> Mapping[str, str]:
+        """`outcomes`, and as acknowledged the tasks that the system has to make of acknowledged ones."""
+        with self._lock:
+            return {**self._demanded, **self._outcomes}
+
+
+def _family_of(payload: Mapping[str, Any]) -> Iterator[str]:
+    """The names of all tasks that a payload demands, of its children, too."""
+    demanded = [*payload.get("children", ()), *([payload["then"]] if "then" in payload else [])]
+    for one in demanded:
+        yield str(one["task"])
+        yield from _family_of(one)

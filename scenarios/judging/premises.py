@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scenarios.record.history import Event, History, TaskTimeline
+from scenarios.record.history import Event, History, TaskTimeline, ns_of
 from scenarios.record.run_facts import FaultRecord, RunFacts
 
 ACKNOWLEDGED_SHARE_MIN = 0.1
@@ -156,11 +156,13 @@ class LostAtWork(Premise):
 
 @dataclass(frozen=True, slots=True)
 class LeaseOutlasted(Premise):
-    """An attempt that ended by itself had worked for longer than the lease that the system states."""
+    """An attempt that ended by itself had worked for longer than the lease that the system states, or than its leases are by its record."""
 
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By the longest attempt."""
-        lease_s = facts.pace.get("lease_s", UNSTATED_LEASE_S)
+        of_tasks = (events for name, events in history.leases.items() if _is_of_task(name, history))
+        told_s = max((event.ttl_s or 0.0 for events in of_tasks for event in events), default=0.0)
+        lease_s = max(facts.pace.get("lease_s", UNSTATED_LEASE_S), told_s)
         attempts = [attempt for line in history.tasks.values() for attempt in line.attempts]
         lasted_s = max(
             ((one.ended_ns - one.started_ns) / 1e9 for one in attempts if one.ended_ns is not None), default=0.0
@@ -197,14 +199,53 @@ class Seen(Premise):
 
 @dataclass(frozen=True, slots=True)
 class DiedOfTask(Premise):
-    """A process ended by itself, or a child of it did, as tasks that kill their worker make it do."""
+    """A process ended by itself with a task in hand, or a child of it did, as tasks that kill their worker make it do."""
 
     def unmet(self, history: History, facts: RunFacts) -> str:
-        """By the counts in run.json, or where there are none, by the crashes."""
-        died = (facts.died or {}).values()
-        if any(died) or any(facts.killed_by_task.values()) or (facts.died is None and history.crashes):
+        """By the counts in run.json, or if there are none, by the crashes; and by the attempts without an end of these processes."""
+        died = history.crashes if facts.died is None else {name for name, count in facts.died.items() if count}
+        attempts = (attempt for line in history.tasks.values() for attempt in line.attempts)
+        with_task = any(attempt.ended_ns is None and attempt.actor in died for attempt in attempts)
+        if with_task or any(facts.killed_by_task.values()):
             return ""
-        return "no process ended by itself: let each handler run its task, in the worker's process, through tasklab_probe.run_task"
+        return (
+            "no process ended by itself with a task in hand: let each handler run its task, in the worker's process, through "
+            "tasklab_probe.run_task"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CancelledInTime(Premise):
+    """Cancellations were acknowledged of `at_least` tasks of which no attempt had ended well by then: they changed something."""
+
+    at_least: int = 1
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the first acknowledgement of each task."""
+        seen = sum(_was_cancelled_in_time(line) for line in history.tasks.values())
+        if seen >= self.at_least:
+            return ""
+        return (
+            f"{seen} tasks were cancelled before they were done, and at least {self.at_least} are needed: answer ok to the cancellation "
+            "of a task that waits, or let tasks wait longer (fewer workers, more tasks a second)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlinePassed(Premise):
+    """The deadline of `at_least` acknowledged tasks passed before they had begun, or while they ran."""
+
+    at_least: int = 1
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the deadlines, and the starts and ends of attempts."""
+        seen = sum(_outlived_its_deadline(line, history.end_ns) for line in history.tasks.values())
+        if seen >= self.at_least:
+            return ""
+        return (
+            f"the deadlines of {seen} tasks passed before the tasks were done, and at least {self.at_least} are needed: let tasks wait "
+            "longer (fewer workers, more tasks a second)"
+        )
 
 
 PREMISES: Mapping[str, type[Premise]] = {
@@ -220,6 +261,8 @@ PREMISES: Mapping[str, type[Premise]] = {
         LeaseOutlasted,
         Seen,
         DiedOfTask,
+        CancelledInTime,
+        DeadlinePassed,
     )
 }
 """Every premise by its name in run.json."""
@@ -291,6 +334,20 @@ def _acted_and_died(line: TaskTimeline, strike: FaultRecord) -> bool:
 
 def _ran_again(line: TaskTimeline, strike: FaultRecord) -> bool:
     return any(attempt.started_ns > _bit_ns(strike) for attempt in line.attempts[1:])
+
+
+def _was_cancelled_in_time(line: TaskTimeline) -> bool:
+    ended_ns = min(
+        (one.ended_ns for one in line.attempts if one.outcome == "ok" and one.ended_ns is not None), default=None
+    )
+    return line.cancelled_ns is not None and (ended_ns is None or line.cancelled_ns < ended_ns)
+
+
+def _outlived_its_deadline(line: TaskTimeline, end_ns: int) -> bool:
+    if line.deadline_s is None or not line.acknowledged or ns_of(line.deadline_s) > end_ns:
+        return False
+    deadline_ns = ns_of(line.deadline_s)
+    return not any(one.ended_ns is not None and one.ended_ns <= deadline_ns for one in line.attempts)
 
 
 def _is_of_task(resource: str, history: History) -> bool:

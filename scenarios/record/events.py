@@ -141,6 +141,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     asked_ns: Whole | None = None  # the earliest possible instant of the event: it happened between this and t_ns
     result: str | int | float | bool | None = None  # a digest of the result that an attempt returned or a client read
     steps: Whole | None = None  # of a submission: the number of effects that the task is to have, its steps 1 and so on
+    children: tuple[str, ...] | None = None  # of an attempt that ended ok: the tasks that the system has to make of it
+    then: str | None = None  # and the one that it has to make when all of these are done
     parent: str | None = None  # of a task that the system made itself: its parent task
     schedule: str | None = None  # of an occurrence that the system made itself: the name of its schedule
     messages: tuple[str | int, ...] | None = None  # of a fault on messages: the ids of exactly the messages that it hit

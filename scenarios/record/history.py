@@ -257,6 +257,8 @@ class History:
         if ok:
             timeline.succeeded = True
             timeline.succeeded_ns = event.t_ns
+            if event.children or event.then:
+                timeline.handed_back = event
         attempt = self._finders.find(timeline, event, still_open=True)
         if attempt is None:
             ends = timeline.successes_without_start if ok else timeline.failures_without_start

@@ -73,6 +73,7 @@ class TaskTimeline:
     succeeded_ns: int | None = None  # when the last attempt that ended ok did so
     failures_without_start: list[Event] = field(default_factory=list)
     successes_without_start: list[Event] = field(default_factory=list)
+    handed_back: Event | None = None  # the last end of an attempt that demands tasks of the system's own
     dead_ns: int = FOREVER_NS  # its first dead letter or row to DEAD or FAILED
     keyed: Event | None = None  # the latest submission that states an idempotency key
 

@@ -12,6 +12,7 @@ from tests.anomalies.deaths import (
 )
 from tests.anomalies.limits import denied_with_room, over_the_limit, too_many_at_once, too_many_in_a_second
 from tests.anomalies.losses import (
+    child_never_made,
     effect_beyond,
     lost,
     lost_after_a_crash,
@@ -111,6 +112,7 @@ KINDS: tuple[Plant, ...] = (
     stuck,
     stuck_unacknowledged,
     phantom,
+    child_never_made,
     effect_beyond,
     resurrected,
     effect_missing,

@@ -2,7 +2,7 @@
 
 from scenarios.judging.guarantees import Guarantee
 from tests.anomalies.planting import LATE_S, Expected, X, done
-from tests.history_drafts import Draft
+from tests.history_drafts import Draft, spawn
 
 
 def lost(draft: Draft, at_s: float) -> Expected:
@@ -58,6 +58,19 @@ def phantom(draft: Draft, at_s: float) -> Expected:
     draft.succeed(at_s, X, "worker-x")
     done(draft)
     return {Guarantee.NO_PHANTOM_TASK: (X,)}
+
+
+def child_never_made(draft: Draft, at_s: float) -> Expected:
+    """Done, and one of the two tasks that it demanded was never heard of."""
+    draft.submit(at_s, "demanding")
+    draft.row(at_s + 0.9, "demanding", "ACCEPTED", "RUNNING")
+    draft.start(at_s + 1, "demanding", "worker-x")
+    draft.add(at_s + 1.2, "worker-x", "effect", task="demanding", attempt=1)
+    draft.add(at_s + 1.3, "worker-x", "attempt.ok", task="demanding", attempt=1, children=("made", X))
+    draft.row(at_s + 1.4, "demanding", "RUNNING", "SUCCEEDED")
+    done(draft, "demanding")
+    spawn(draft, at_s + 2, "made", parent="demanding")
+    return {Guarantee.NO_LOST_TASK: (X,)}
 
 
 def effect_beyond(draft: Draft, at_s: float) -> Expected:

@@ -5,6 +5,7 @@ from scenarios.experiment.scenario import (
     AttemptBegun,
     Between,
     EffectAccepted,
+    HasChildren,
     KilledAfterEffect,
     Outlasting,
     Scenario,
@@ -36,4 +37,17 @@ stands_still = Scenario(
     (Strike(PauseProcess(), when=AttemptBegun(nth=12), lasts_s=Outlasting("lease", times=2.0)),),
     AT_STAKE,
     premises=(TaskTakenOver(),),
+)
+
+families = Scenario(
+    "families",
+    STORY,
+    Workload(
+        tasks=10,
+        rate_per_s=40,
+        work_s=Between(0.01, 0.02),
+        traits=(HasChildren(percent=50, count=2, deep=2, joined=False),),
+    ),
+    (),
+    AT_STAKE,
 )

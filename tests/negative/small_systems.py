@@ -40,6 +40,7 @@ class WithoutAccount:
             *(Guarantee.STATUS_TRUTHFUL, Guarantee.OUTCOME_REPORTED, Guarantee.RECOVERS_IN_TIME),
         }
     )
+    capabilities = frozenset({"submit", "status", "children"})
     pace = Pace(quiet_s=1.0, lease_s=0.5)
     policy = Policy(attempts_max=TRIES_MAX, budget_s=3.0)
 
@@ -194,6 +195,8 @@ forges_effects = Small("Forges")
 forges_cancels = Small("ForgesCancels")
 forges_submissions = Small("ForgesSubmissions")
 forges_faults = Small("ForgesFaults")
+forgets_children = Small("ForgetsChildren")
+forgets_children_unseen = WithoutAccount("ForgetsChildren")
 acts_beyond = Small("ActsBeyond")
 acts_before = Small("ActsBefore")
 takes_over_silently = Small("TakesOverSilently")

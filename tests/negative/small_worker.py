@@ -64,7 +64,15 @@ class Worker:
 
     def handle(self, id_: int, name: str, payload: dict[str, Any], tries: int) -> None:
         """The handler is the lab's."""
-        tasklab_probe.run_task(payload, attempt=tries, key=str(id_))
+        handed_back = tasklab_probe.run_task(payload, attempt=tries, key=str(id_))
+        for child in handed_back.get("children", ()):
+            self.make(child, name)
+
+    def make(self, payload: dict[str, Any], parent: str) -> None:
+        """A task of the system's own."""
+        sql = "INSERT INTO tasks (name, payload, state) VALUES (?, ?, 'ACCEPTED')"
+        self.tasks.execute(sql, (payload["task"], json.dumps(payload)))
+        tasklab_probe.spawned(payload["task"], parent=parent)
 
     def settle(self, id_: int, state: str, tries: int) -> None:
         """Unless another worker has taken the task over."""
@@ -132,6 +140,17 @@ class ActsBefore(Worker):
         Worker.handle(self, id_, name, payload, tries)
 
 
+class ForgetsChildren(Worker):
+    """Of the tasks that others demand it makes all but every third one."""
+
+    made = 0
+
+    def make(self, payload: dict[str, Any], parent: str) -> None:
+        self.made += 1
+        if self.made % 3:
+            Worker.make(self, payload, parent)
+
+
 class TakesOverSilently(Worker):
     """Honest: takes over what another worker has had for longer than a lease, of which it tells nobody."""
 
@@ -191,7 +210,16 @@ WAYS: dict[str, type[Worker]] = {
     kind.__name__: kind
     for kind in (
         *(Worker, MarksDoneAtTake, BuriesAtOnce, Forges, ForgesCancels, ForgesSubmissions, ForgesFaults),
-        *(ActsBeyond, ActsBefore, TakesOverSilently, TakesOverAtOnce, RecoversSlowly, EndsByItself, TakesNothingOver),
+        *(
+            ForgetsChildren,
+            ActsBeyond,
+            ActsBefore,
+            TakesOverSilently,
+            TakesOverAtOnce,
+            RecoversSlowly,
+            EndsByItself,
+            TakesNothingOver,
+        ),
     )
 }
 

@@ -7,6 +7,8 @@ import pytest
 
 from scenarios.judging.premises import (
     AckOfKnownTask,
+    CancelledInTime,
+    DeadlinePassed,
     DiedOfTask,
     EnoughWork,
     KilledAfterEffect,
@@ -139,7 +141,40 @@ SWALLOWED = strike("ack_swallowed")
             facts(),
             f"{CAUGHT}\n1.5 worker-1 crash",
             CAUGHT,
-            "no process ended by itself: let each handler run its task, in the worker's process, through tasklab_probe.run_task",
+            "no process ended by itself with a task in hand: let each handler run its task, in the worker's process, through "
+            "tasklab_probe.run_task",
+        ),
+        (
+            DiedOfTask(),
+            facts(died={"sidecar": 2, "worker-1": 0}),
+            "1 sidecar attempt.start a",
+            f"{CAUGHT}\n1.5 sidecar crash",
+            "no process ended by itself with a task in hand: let each handler run its task, in the worker's process, through "
+            "tasklab_probe.run_task",
+        ),
+        (
+            LeaseOutlasted(),
+            facts(pace={"lease_s": 0.01}),
+            f"{CAUGHT}\n1.6 worker-1 attempt.ok a attempt=1",
+            f"0.9 worker-1 lease.acquired resource=a ttl_s=5\n{CAUGHT}\n1.6 worker-1 attempt.ok a attempt=1",
+            "the longest attempt lasted 0.6 s, no longer than a lease of 5 s: let the handler work for the time "
+            "that its payload states, or state the lease (Pace.lease_s) that the system has",
+        ),
+        (
+            CancelledInTime(),
+            facts(),
+            f"{CAUGHT}\n1.5 client cancel.ok a\n1.6 worker-1 attempt.ok a attempt=1",
+            f"{CAUGHT}\n1.6 worker-1 attempt.ok a attempt=1\n1.7 client cancel.ok a",
+            "0 tasks were cancelled before they were done, and at least 1 are needed: answer ok to the cancellation "
+            "of a task that waits, or let tasks wait longer (fewer workers, more tasks a second)",
+        ),
+        (
+            DeadlinePassed(),
+            facts(),
+            f"0.2 client submit.ok a deadline_s=1.5\n{CAUGHT}\n1.6 worker-1 attempt.ok a attempt=1",
+            f"0.2 client submit.ok a deadline_s=1.7\n{CAUGHT}\n1.6 worker-1 attempt.ok a attempt=1\n9 lab final done=a",
+            "the deadlines of 0 tasks passed before the tasks were done, and at least 1 are needed: let tasks wait "
+            "longer (fewer workers, more tasks a second)",
         ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Premise) else "",

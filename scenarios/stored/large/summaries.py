@@ -27,10 +27,25 @@ _COLUMNS = {
     **dict.fromkeys(("t_ns", "attempt", "fence"), "BIGINT"),
     **dict.fromkeys(("t_s", "due_s", "deadline_s"), "DOUBLE"),
     **dict.fromkeys(
-        ("event", "task", "resource", "step", "from", "to", "state", "key", "user", "scope", "order_key", "result"),
+        (
+            "event",
+            "task",
+            "resource",
+            "then",
+            "step",
+            "from",
+            "to",
+            "state",
+            "key",
+            "user",
+            "scope",
+            "order_key",
+            "result",
+        ),
         "VARCHAR",
     ),
     **dict.fromkeys(("priority", "steps"), "BIGINT"),
+    "children": "VARCHAR[]",
 }
 
 _COUNTED = (
@@ -235,6 +250,7 @@ WITH named AS (
         END AS subject,
         CASE
             WHEN order_key IS NOT NULL OR scope IS NOT NULL OR due_s IS NOT NULL OR priority IS NOT NULL
+                OR children IS NOT NULL OR "then" IS NOT NULL
                 OR state IN ('FAILED', 'DEAD', 'CANCELLED', 'EXPIRED')
                 OR (result IS NOT NULL AND event <> 'attempt.ok' AND (event <> 'status' OR state <> 'SUCCEEDED')) THEN {_OTHER}
             ELSE CASE event {_CODES} {_MARKS} ELSE {_OTHER} END
