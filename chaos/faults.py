@@ -107,6 +107,21 @@ class KillService(Fault):
 
 
 @dataclass(frozen=True, slots=True)
+class PauseService(Fault):
+    """SIGSTOP of a service (`mysql`, `rabbitmq`); heals by SIGCONT. Its connections stay open, and nothing is answered."""
+
+    name = "service_paused"
+
+    service: str
+
+    def flaw(self) -> str:
+        """A Redis, whose Sentinels would fail it over."""
+        return (
+            "a paused Redis is failed over by its Sentinels: use redis_failed_over" if self.service == "redis" else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class FailOverRedis(Fault):
     """kill -9 of the Redis primary, so that the Sentinels promote its replica; heals when the old one is back as a replica."""
 
@@ -207,6 +222,7 @@ FAULTS: Mapping[str, type[Fault]] = {
         LoseProcess,
         PauseProcess,
         KillService,
+        PauseService,
         FailOverRedis,
         SwallowAck,
         WithholdConfirm,

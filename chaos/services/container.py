@@ -91,6 +91,18 @@ class ContainerService(ABC):
         """Whether the container has ended and connections are refused: Docker's own proxy accepts them as long as it runs."""
         return self.container.exit_code() is not None and is_refused(LOOPBACK, self.port)
 
+    def pause(self) -> None:
+        """Freeze the container."""
+        self.container.pause()
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self.container.resume()
+
+    def is_paused(self) -> bool:
+        """Whether Docker shows it as paused."""
+        return self.container.is_paused()
+
     def respawn(self) -> None:
         """Start the same container again; does not wait."""
         self.container.start()

@@ -51,6 +51,22 @@ class Container:
         with _explained(f"container {self.name} cannot be killed"):
             self._container.kill()
 
+    def pause(self) -> None:
+        """Freeze all its processes."""
+        with _explained(f"container {self.name} cannot be paused"):
+            self._container.pause()
+
+    def resume(self) -> None:
+        """Let them go on."""
+        with _explained(f"container {self.name} cannot be resumed"):
+            self._container.unpause()
+
+    def is_paused(self) -> bool:
+        """Whether they are frozen."""
+        with _explained(f"container {self.name} is gone"):
+            self._container.reload()
+        return bool(self._container.attrs["State"]["Paused"])
+
     def exit_code(self) -> int | None:
         """How it ended (137: by SIGKILL), or None while it runs."""
         with _explained(f"container {self.name} is gone"):

@@ -1,5 +1,6 @@
 """The base of servers that the lab runs: start on reserved ports, kill, restart, report problems."""
 
+import signal
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ class Server(ABC):
         self.ports: tuple[int, ...] = ()
         self._warden = warden
         self._allocator = allocator
+        self._stopped: list[int] = []
 
     @abstractmethod
     def _prepare(self, deadline: Deadline) -> None:
@@ -97,6 +99,19 @@ class Server(ABC):
         pids = [pid for child in self.data_children for pid in child.kill_tree(KILL_TIMEOUT_S)]
         return f"{self.name}: killed {len(pids)} processes ({', '.join(map(str, pids))})"
 
+    def pause(self) -> None:
+        """SIGSTOP to the processes that hold the data and all their descendants."""
+        self._stopped = [pid for child in self.data_children for pid in child.signal_tree(signal.SIGSTOP)]
+
+    def resume(self) -> None:
+        """SIGCONT to them."""
+        for child in self.data_children:
+            child.signal_tree(signal.SIGCONT)
+
+    def is_paused(self) -> bool:
+        """Whether all of them stand still, as /proc shows it."""
+        return bool(self._stopped) and all(_is_stopped(pid) for pid in self._stopped)
+
     def respawn(self) -> None:
         """Restart what `kill` has killed, on the same ports and data; does not wait."""
         self._spawn()
@@ -147,3 +162,11 @@ class SingleProcessServer(Server):
     def data_ports(self) -> Sequence[int]:
         """The first port."""
         return self.ports[:1]
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return True  # it has ended
+    return state in "TtZX"

@@ -47,6 +47,15 @@ class OwnService(Protocol):
     def is_gone(self) -> bool:
         """Whether the processes that hold the data have ended and connections are refused."""
 
+    def pause(self) -> None:
+        """SIGSTOP to every process that holds its data."""
+
+    def resume(self) -> None:
+        """Let them go on; does not wait."""
+
+    def is_paused(self) -> bool:
+        """Whether all of them stand still."""
+
     def respawn(self) -> None:
         """Restart what `kill` has killed, on the same ports and data; does not wait."""
 

@@ -6,10 +6,10 @@ from contextlib import closing
 
 import pytest
 
-from chaos.environment import Services
+from chaos.environment import ServiceName, Services
 from chaos.environments.local import LocalEnvironment
-from chaos.errors import FaultDidNotBite, FaultDidNotHeal
-from chaos.faults import FailOverRedis, KillService
+from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
+from chaos.faults import FailOverRedis, KillService, PauseService
 from chaos.ports import LOOPBACK, is_refused
 from chaos.services.rabbitmq import quorum_queues
 from chaos.services.redis.server import RedisServer, client
@@ -18,6 +18,7 @@ from tests.services.durability_probe import primary_of, read_key, redis_of, writ
 pytestmark = pytest.mark.services
 
 PATIENCE_S = 60.0
+SOON_S = 3.0
 Provision = Callable[..., Services]
 
 
@@ -33,6 +34,24 @@ def test_a_broker_that_forgets_a_queue_is_not_healed(monkeypatch: pytest.MonkeyP
 
         with pytest.raises(FaultDidNotHeal, match="it forgot test_forgotten and the messages in it"):
             injection.await_healed(PATIENCE_S)
+
+
+@pytest.mark.parametrize("service", ["mysql", "rabbitmq"])
+def test_a_paused_service_answers_nothing_keeps_its_connections_and_goes_on(
+    local: LocalEnvironment, provision: Provision, service: ServiceName
+) -> None:
+    injection = local.injection(PauseService(service), provision(), {})
+    injection.begin()
+    evidence = injection.await_bite(PATIENCE_S).words
+
+    with pytest.raises(ServiceUnavailable):
+        local.check_health(SOON_S)
+    injection.end()
+    injection.end()
+    injection.await_healed(PATIENCE_S)
+
+    assert evidence == f"{service} is stopped"
+    local.check_health(PATIENCE_S)
 
 
 def test_two_failovers_in_a_row_each_name_another_primary_and_lose_no_replicated_key(

@@ -42,7 +42,7 @@ class Worker:
     def attempt(self, claim: Claim, asked_ns: int) -> None:
         """One attempt under a lease that is renewed for as long as it lasts."""
         over = threading.Event()
-        lease = tasklab_probe.lease(claim.name, fence=claim.fence, ttl_s=self.store.lease_s, asked_ns=asked_ns)
+        lease = tasklab_probe.lease(claim.name, fence=claim.fence, ttl_s=LEASE_S, asked_ns=asked_ns)
         with lease:
             heartbeat = threading.Thread(target=self._renew, args=(claim, lease, over), daemon=True)
             heartbeat.start()

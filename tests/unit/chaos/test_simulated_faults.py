@@ -13,7 +13,9 @@ from chaos.faults import (
     Fault,
     KillProcess,
     KillService,
+    LoseProcess,
     PauseProcess,
+    PauseService,
     SwallowAck,
     WithholdConfirm,
     injector_name,
@@ -269,6 +271,32 @@ def test_a_killed_process_is_dead_until_the_fault_is_lifted(small: SmallWorld) -
     small.run(body)
 
 
+def test_a_lost_process_stays_dead_and_its_fault_is_over_at_once(small: SmallWorld) -> None:
+    def body() -> None:
+        fault = strike(small, LoseProcess("worker-1"))
+
+        assert not small.process.is_alive()
+        fault.end()
+        fault.await_healed(TIMEOUT_S)
+        assert not small.process.is_alive()
+
+    small.run(body)
+
+
+def test_a_paused_service_answers_nothing_until_it_goes_on(small: SmallWorld) -> None:
+    def body() -> None:
+        line = small.process.lines["redis"]
+        fault = strike(small, PauseService("mysql"))
+
+        assert (small.process.lines["mysql"].blocked, line.blocked) == (True, False)
+        assert ask(line) == "answered"
+        fault.end()
+        fault.await_healed(TIMEOUT_S)
+        assert not small.process.lines["mysql"].blocked
+
+    small.run(body)
+
+
 def test_a_paused_process_stands_still_and_is_not_paused_twice(small: SmallWorld) -> None:
     def body() -> None:
         fault = strike(small, PauseProcess("worker-1"))
@@ -339,6 +367,8 @@ def test_a_failover_bites_when_the_replica_has_taken_over(small: SmallWorld) -> 
     [
         (KillProcess("nobody"), "no process here has the name or role 'nobody'"),
         (KillService("kafka"), "no service 'kafka' here"),
+        (PauseService("kafka"), "no service 'kafka' here"),
+        (PauseService("redis"), "a paused Redis is failed over by its Sentinels: use redis_failed_over"),
         (DegradeNetwork("worker-1", "kafka", "delay", 5.0), "no line leads to 'kafka'"),
         (DegradeNetwork("worker-1", "redis", "wobble"), "no network fault is called 'wobble'"),
         (DegradeNetwork("worker-1", "redis", "slow", 0.0), "needs a value of 1 or more"),

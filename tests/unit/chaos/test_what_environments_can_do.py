@@ -22,6 +22,7 @@ from chaos.faults import (
     KillService,
     LoseProcess,
     PauseProcess,
+    PauseService,
     SwallowAck,
     WithholdConfirm,
 )
@@ -32,6 +33,7 @@ FAULTS_TO_DO: tuple[Fault, ...] = (
     LoseProcess("worker-1"),
     PauseProcess("worker-1"),
     KillService("rabbitmq"),
+    PauseService("mysql"),
     FailOverRedis(),
     SwallowAck("worker-1", 1),
     WithholdConfirm("relay-1", 1),
@@ -60,6 +62,7 @@ def external() -> ExternalEnvironment:
             EmbeddedEnvironment(),
             {
                 "service_killed": NO_OWN.format("embedded", "service_killed", "local, containers"),
+                "service_paused": NO_OWN.format("embedded", "service_paused", "local, containers"),
                 "redis_failed_over": NO_OWN.format("embedded", "redis_failed_over", "local"),
                 **{
                     name: NO_SERVICES.format(name) + " (possible in: local, containers, external)"
@@ -85,6 +88,7 @@ def external() -> ExternalEnvironment:
             external(),
             {
                 "service_killed": NO_OWN.format("external", "service_killed", "local, containers"),
+                "service_paused": NO_OWN.format("external", "service_paused", "local, containers"),
                 "redis_failed_over": NO_OWN.format("external", "redis_failed_over", "local"),
             },
         ),

@@ -1,0 +1,26 @@
+"""The database stands still for a while, and goes on."""
+
+from chaos.faults import PauseService
+from scenarios.experiment.scenario import Between, Effects, Scenario, Strike, WorkDuring, Workload
+from scenarios.judging.guarantees import Guarantee
+
+SCENARIO = Scenario(
+    name="database_paused",
+    story=(
+        "MariaDB is stopped while tasks flow in and out: connections stay open, and nothing is answered. Then it goes on as if nothing had "
+        "happened. What it had taken in is done late; nothing may be lost, or done twice, because nobody could tell."
+    ),
+    workload=Workload(tasks=80, rate_per_s=20, work_s=Between(0.01, 0.05), failing_once=8, failing_for_good=4),
+    strikes=(Strike(PauseService("mysql"), when=Effects(count=Between(15, 40)), lasts_s=Between(1.0, 3.0)),),
+    premises=(WorkDuring(PauseService.name),),
+    at_stake=(
+        Guarantee.NO_LOST_TASK,
+        Guarantee.NO_STUCK_TASK,
+        Guarantee.EXACTLY_ONE_EFFECT,
+        Guarantee.DUPLICATES_EXPLAINED,
+        Guarantee.OUTBOX_ATOMIC,
+        Guarantee.STATUS_TRUTHFUL,
+        Guarantee.LEGAL_TRANSITIONS,
+        Guarantee.RECOVERS_IN_TIME,
+    ),
+)
