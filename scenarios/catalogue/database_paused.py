@@ -1,7 +1,7 @@
 """The database stands still for a while, and goes on."""
 
 from chaos.faults import PauseService
-from scenarios.experiment.scenario import Between, Effects, Scenario, Strike, WorkDuring, Workload
+from scenarios.experiment.scenario import Between, Effects, OpenDuring, Scenario, Strike, Workload
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -12,7 +12,7 @@ SCENARIO = Scenario(
     ),
     workload=Workload(tasks=80, rate_per_s=20, work_s=Between(0.01, 0.05), failing_once=8, failing_for_good=4),
     strikes=(Strike(PauseService("mysql"), when=Effects(count=Between(15, 40)), lasts_s=Between(1.0, 3.0)),),
-    premises=(WorkDuring(PauseService.name),),
+    premises=(OpenDuring(PauseService.name),),
     at_stake=(
         Guarantee.NO_LOST_TASK,
         Guarantee.NO_STUCK_TASK,

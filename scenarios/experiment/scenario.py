@@ -44,6 +44,7 @@ from scenarios.judging.premises import KilledAfterEffect as KilledAfterEffect
 from scenarios.judging.premises import LeaseOutlasted as LeaseOutlasted
 from scenarios.judging.premises import LockTakenOver as LockTakenOver
 from scenarios.judging.premises import LostAtWork as LostAtWork
+from scenarios.judging.premises import OpenDuring as OpenDuring
 from scenarios.judging.premises import Premise as Premise
 from scenarios.judging.premises import Seen as Seen
 from scenarios.judging.premises import TaskTakenOver as TaskTakenOver

@@ -7,6 +7,7 @@ so that `tasklab check` checks them again. To add one: a class here, and its nam
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 from scenarios.record.history import Event, History, TaskTimeline, ns_of
@@ -70,6 +71,23 @@ class WorkDuring(Premise):
             f"{seen} submissions were answered and attempts begun while {self.fault} was on, and at least {self.at_least} are "
             "needed: submit more tasks a second, or let the fault last longer"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDuring(Premise):
+    """While the fault of this name was on, a submission was under way: it had been asked for, and was not answered yet."""
+
+    fault: str
+
+    def unmet(self, history: History, facts: RunFacts) -> str:
+        """By the submissions and their answers."""
+        spans = [(_bit_ns(strike), strike.ended_ns or history.last_ns) for strike in _strikes(facts, self.fault)]
+        for line in history.tasks.values():
+            for asked, answered in pairwise(line.submissions):
+                is_question = asked.event == "submit.invoke"
+                if is_question and any(asked.t_ns <= until and answered.t_ns >= since for since, until in spans):
+                    return ""
+        return f"no submission was under way while {self.fault} was on: submit more tasks a second, or let the fault last longer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +271,7 @@ PREMISES: Mapping[str, type[Premise]] = {
     for kind in (
         EnoughWork,
         WorkDuring,
+        OpenDuring,
         TaskTakenOver,
         LockTakenOver,
         KilledAfterEffect,

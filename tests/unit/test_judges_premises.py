@@ -15,6 +15,7 @@ from scenarios.judging.premises import (
     LeaseOutlasted,
     LockTakenOver,
     LostAtWork,
+    OpenDuring,
     Premise,
     Seen,
     TaskTakenOver,
@@ -112,6 +113,13 @@ SWALLOWED = strike("ack_swallowed")
             CAUGHT,
             "the acknowledgement that worker-1 lost belongs to no known task, and no task ran again: "
             "put the task's name or its id into the message",
+        ),
+        (
+            OpenDuring("service_paused"),
+            facts(strike("service_paused")),
+            "1.9 client submit.invoke a\n5.1 client submit.ok a",
+            "1.8 client submit.invoke a\n1.9 client submit.ok a\n5.1 client submit.invoke b\n5.2 client submit.ok b",
+            "no submission was under way while service_paused was on: submit more tasks a second, or let the fault last longer",
         ),
         (
             LostAtWork(),
