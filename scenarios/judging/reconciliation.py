@@ -135,26 +135,21 @@ def numbers_in_rounds(timeline: TaskTimeline) -> dict[int, int]:
             for place, attempt in enumerate(timeline.attempts, start=1)
         }
     numbers: dict[int, int] = {}
-    given: list[int] = []
+    rows = [row for row in timeline.states if row.attempt is not None]
+    rows_before, highest = 0, 0
     for round_, same_round in groupby(timeline.attempts, key=attrgetter("round")):
-        base = max([*given, *_numbers_in_rows(timeline, round_)], default=0)  # the highest number of the earlier rounds
+        while round_ and rows_before < len(rows) and rows[rows_before].t_ns < timeline.redrives_ns[round_ - 1]:
+            highest = max(highest, rows[rows_before].attempt or 0)
+            rows_before += 1
+        base = highest  # the highest number of the earlier rounds
         for place, attempt in enumerate(same_round, start=1):
             number = attempt.number
             if number is None:
                 numbers[id(attempt)] = place
             else:
                 numbers[id(attempt)] = number - base if number > base else number
-                given.append(number)
-        given = [max(given)] if given else []
+                highest = max(highest, number)
     return numbers
-
-
-def _numbers_in_rows(timeline: TaskTimeline, round_: int) -> list[int]:
-    """The numbers of the attempts that rows show before this round."""
-    if not round_:
-        return []
-    redriven_ns = timeline.redrives_ns[round_ - 1]
-    return [row.attempt for row in timeline.states if row.attempt is not None and row.t_ns < redriven_ns]
 
 
 def _lease_ends_ns(history: History, attempt: AttemptRecord, policy: Policy, until_ns: int) -> int:
