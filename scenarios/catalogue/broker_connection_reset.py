@@ -8,7 +8,7 @@ SCENARIO = Scenario(
     name="broker_connection_reset",
     story=(
         "For a while every answer of RabbitMQ to a worker is lost and its connection is reset. "
-        "The worker must connect again, and what it had in hand must be done once."
+        "The worker must connect again, and its tasks in progress must be done once."
     ),
     workload=Workload(tasks=80, rate_per_s=30, work_s=Between(0.01, 0.05), failing_once=8),
     strikes=(

@@ -1,4 +1,4 @@
-"""Tasks hand in tasks of their own, and a worker dies among them."""
+"""Tasks submit child tasks, and a worker is killed meanwhile."""
 
 from chaos.faults import KillProcess
 from scenarios.experiment.scenario import Between, EffectAccepted, HasChildren, Scenario, Seen, Strike, Workload
@@ -8,7 +8,7 @@ SCENARIO = Scenario(
     name="children_joined",
     story=(
         "Some tasks submit several others, each of them the next of a chain, and one that runs when all are done; a worker is killed. "
-        "Every task of every family must be done, once."
+        "Every one of these tasks must be done, once."
     ),
     workload=Workload(
         tasks=30,

@@ -7,8 +7,8 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="database_killed",
     story=(
-        "MariaDB is killed while tasks flow in and out, and started again on its data. What was acknowledged must be done, "
-        "what had an effect must not have another, and nothing that is read may be untrue."
+        "MariaDB is killed while tasks are submitted and executed, and restarted on its data. Every acknowledged task must be done, "
+        "none may have a second effect, and every status that is read must be true."
     ),
     workload=Workload(tasks=80, rate_per_s=20, work_s=Between(0.01, 0.05), failing_once=8, failing_for_good=4),
     strikes=(Strike(KillService("mysql"), when=Effects(count=Between(15, 40)), lasts_s=Between(0.2, 1.0)),),

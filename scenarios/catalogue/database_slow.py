@@ -8,7 +8,7 @@ SCENARIO = Scenario(
     name="database_slow",
     story=(
         "Every message between a worker and MariaDB takes longer for a while. "
-        "Leases and time-outs that are cut too fine run out; nothing may be lost or done twice by that."
+        "Leases and timeouts that are too short expire; no task may be lost or done twice because of that."
     ),
     workload=Workload(tasks=60, rate_per_s=20, work_s=Between(0.01, 0.05), failing_once=8),
     strikes=(

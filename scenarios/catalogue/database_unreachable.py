@@ -1,4 +1,4 @@
-"""A worker cannot reach the database for a while, and nothing tells it so."""
+"""A worker cannot reach the database for a while, and its connections stay open."""
 
 from chaos.faults import DegradeNetwork
 from scenarios.experiment.scenario import Between, Effects, Scenario, Strike, WorkDuring, Workload
@@ -7,8 +7,8 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="database_unreachable",
     story=(
-        "Between a worker and MariaDB nothing passes for a while, and its connections stay open. "
-        "The worker must not wait for ever, nor go on as if it still held its task."
+        "For a while no message passes between a worker and MariaDB, and its connections stay open. "
+        "The worker must not wait forever, nor continue as if it still held its task."
     ),
     workload=Workload(tasks=60, rate_per_s=20, work_s=Between(0.01, 0.05), failing_once=8),
     strikes=(

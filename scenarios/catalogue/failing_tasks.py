@@ -17,7 +17,7 @@ SCENARIO = Scenario(
     name="failing_tasks",
     story=(
         "Of every hundred tasks some fail once, some always, some for good, and some for an unknown reason; a worker is killed meanwhile. "
-        "Each must be tried again when and as often as the policy says, and be buried when it has to be; a person puts the dead back."
+        "Each must be retried when and as often as the policy states, and be dead after that; an operator redrives the dead ones."
     ),
     workload=Workload(
         tasks=60,

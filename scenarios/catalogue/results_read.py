@@ -16,8 +16,8 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="results_read",
     story=(
-        "Tasks report their progress several times and hand back results of many sizes, while clients read both and a worker is killed. "
-        "What is read must be what an attempt that ended well returned, and progress must not go back."
+        "Tasks report their progress several times and return results of many sizes, while clients read both and a worker is killed. "
+        "A result that is read must be that of a successful attempt, and progress must not go back."
     ),
     workload=Workload(
         tasks=60,

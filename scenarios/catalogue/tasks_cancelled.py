@@ -6,7 +6,7 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="tasks_cancelled",
     story=(
-        "Clients submit in a burst and withdraw a third of their tasks, some at once and some after a while. "
+        "Clients submit in a burst and cancel a third of their tasks, some at once and some after a while. "
         "What was cancelled must not start, have an effect or end as done; what was not must."
     ),
     workload=Workload(

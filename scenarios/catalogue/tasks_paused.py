@@ -6,8 +6,8 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="tasks_paused",
     story=(
-        "In mid-flow the tasks of one scope (of a system without scopes: all) are paused for a while. None of them may start meanwhile, "
-        "all others go on, and after the resumption everything is done."
+        "While tasks are executed, those of one scope (of a system without scopes: all) are paused for a while. None of them may start "
+        "meanwhile, all others continue, and after the resumption everything is done."
     ),
     workload=Workload(
         tasks=60,

@@ -6,8 +6,8 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="users_burst",
     story=(
-        "Two users hand in more tasks at once than their limits allow, and their clients try again when they are denied. "
-        "No limit may be exceeded, nor deny while there is room, nor lose a task that it let through."
+        "Two users submit more tasks at once than their limits allow, and their clients try again when they are denied. "
+        "No limit may be exceeded, deny while its window is not full, or lose a task that it allowed."
     ),
     workload=Workload(
         tasks=50,

@@ -7,7 +7,7 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="worker_lost",
     story=(
-        "A worker is killed with a task in hand, and nobody starts it again. The others must take over that task, and all the work, "
+        "A worker is killed during an attempt, and it is not started again. The others must take over its task, and all the work, "
         "within the budget that the system states."
     ),
     workload=Workload(tasks=60, rate_per_s=30, work_s=Between(0.01, 0.05), failing_once=8),

@@ -8,7 +8,7 @@ from scenarios.judging.guarantees import Guarantee
 
 CAPABILITIES: Mapping[str, str] = MappingProxyType(
     {
-        "submit": "clients hand in tasks; every system can",
+        "submit": "clients submit tasks; every system can",
         "status": "clients read how a task is",
         "cancel": "clients withdraw tasks",
         "pause": "a person stops the tasks of a scope, or all",

@@ -96,7 +96,7 @@ def _check_others(fault: Fault, system: System, roles: Mapping[str, tuple[str, .
     playing = [name for name, played in roles.items() if role == name or role in played]
     if fault.is_final and len(playing) < 2:
         raise NotApplicable(
-            f"{fault.name} leaves nobody to take over: {system.name} has one process in the role {role!r}"
+            f"{fault.name} leaves no process to take over: {system.name} has one process in the role {role!r}"
         )
 
 

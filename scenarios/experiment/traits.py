@@ -59,7 +59,7 @@ class _Ending(Trait):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailsUnknown(_Ending):
-    """It fails `times` times, and nobody can tell whether a retry would heal it."""
+    """It fails `times` times, with an error that does not say whether a retry may succeed."""
 
     times: int = 1
 

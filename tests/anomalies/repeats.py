@@ -54,7 +54,7 @@ def repeat_under_a_valid_lease(draft: Draft, at_s: float) -> Expected:
 
 
 def lease_never_renewed(draft: Draft, at_s: float) -> Expected:
-    """Works long, and nobody renews its lease."""
+    """Works long, and its lease is not renewed."""
     at_s += UNTROUBLED_S
     draft.submit(at_s, X)
     draft.add(at_s + 0.9, "worker-x", "lease.acquired", resource=X, fence=1, ttl_s=1)

@@ -99,7 +99,7 @@ def test_a_process_may_be_lost_only_where_another_plays_its_role() -> None:
     assert link(scenario(LoseProcess(), when=AttemptBegun(1))) == ()
     assert link(scenario(LoseProcess("worker"))) == ()
     with pytest.raises(
-        NotApplicable, match="process_lost leaves nobody to take over: acme has one process in the role 'api'"
+        NotApplicable, match="process_lost leaves no process to take over: acme has one process in the role 'api'"
     ):
         link(scenario(LoseProcess("api")))
 

@@ -1,8 +1,8 @@
-"""While an attempt works, its lease is renewed at least every `policy.renew_s`. Judged where leases on tasks are told.
+"""While an attempt works, its lease is renewed at least every `policy.renew_s`. Judged if leases on tasks are recorded.
 
-From its acquisition, and from each renewal, the next renewal comes within `renew_s` and `tolerance_s`, or the attempt ends. Where the
-worker died, stood still or was cut off in that time, nothing is proven; nor of an attempt that gave its lease up or had no end, nor
-from when on its task was cancelled, expired or dead.
+From its acquisition, and from each renewal, the next renewal comes within `renew_s` and `tolerance_s`, or the attempt ends. If the
+worker crashed, was paused or was cut off in that time, nothing is proven; nor for an attempt that released its lease or had no end, nor
+after its task was cancelled, expired or dead.
 """
 
 from bisect import bisect_left, bisect_right
