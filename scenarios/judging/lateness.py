@@ -1,5 +1,6 @@
 """Excuses for a late task: faults, pauses of its scope, another end. Pure."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -47,17 +48,29 @@ def pauses_of(history: History) -> list[PromisedPause]:
     return [*pauses, *open_]
 
 
-class AllowedDelays:
-    """Extends time bounds by the faults and pauses of a history."""
+def worker_crashes_ns(history: History) -> list[int]:
+    """When processes that ran attempts crashed, in order."""
+    if not history.crashes:
+        return []
+    workers = {attempt.actor for timeline in history.tasks.values() for attempt in timeline.attempts}
+    return sorted(event.t_ns for actor in history.crashes.keys() & workers for event in history.crashes[actor])
 
-    def __init__(self, history: History, policy: Policy) -> None:
+
+class AllowedDelays:
+    """Extends time bounds by the faults and pauses of a history; `crashes_ns`: and by crashes at these instants, in order."""
+
+    def __init__(self, history: History, policy: Policy, crashes_ns: Sequence[int] = ()) -> None:
+        self._crashes_ns = crashes_ns
         self._faults = history.faults
         self.pauses: Sequence[PromisedPause] = pauses_of(history)
         self._budget_ns = ns_of(policy.budget_s or 0.0)
 
     def extended_ns(self, timeline: TaskTimeline, bound_ns: int, from_ns: int, until_ns: int) -> int:
-        """The bound, extended to the end plus `budget_s` of every fault, and pause of the task, that overlaps this time."""
-        ends_ns = [span.healed_ns for span in self._faults if span.overlaps(from_ns, until_ns)]
+        """The bound, extended to the end plus `budget_s` of every fault, crash, and pause of the task, that overlaps this time."""
+        last_crash = bisect_right(self._crashes_ns, until_ns) - 1
+        crashes_ns = self._crashes_ns[last_crash : last_crash + 1] if last_crash >= 0 else ()
+        ends_ns = [crash_ns for crash_ns in crashes_ns if crash_ns >= from_ns]
+        ends_ns += [span.healed_ns for span in self._faults if span.overlaps(from_ns, until_ns)]
         ends_ns += [
             pause.until_ns
             for pause in self.pauses

@@ -1,7 +1,8 @@
 """After the last `fault.healed` the system catches up within `policy.budget_s` (rules 17 and 18).
 
-Witnesses are the tasks with an attempt that ended, or that were still pending, more than `budget_s` later; for tasks acknowledged or due
-after the healing, the budget begins then. A task that waits rightly at the end is no witness. The lab's own waiting time proves nothing.
+Witnesses are the tasks with an attempt that ended, or that were still pending, more than `budget_s` later; for tasks acknowledged, due
+or redriven after the healing, the budget begins then. A task that waits rightly at the end is no witness. The lab's own waiting time
+proves nothing.
 """
 
 from scenarios.judging.lateness import AllowedDelays, closed_ns, is_awaited
@@ -42,6 +43,8 @@ def _since_ns(timeline: TaskTimeline, healed_ns: int) -> int:
     ready_ns = since_ns if since_ns != FOREVER_NS else (timeline.invoked_ns if timeline.submissions else healed_ns)
     if timeline.due_s is not None:
         ready_ns = max(ready_ns, ns_of(timeline.due_s[1]))
+    if timeline.redrives_ns:
+        ready_ns = max(ready_ns, timeline.redrives_ns[-1])
     return max(healed_ns, ready_ns)
 
 

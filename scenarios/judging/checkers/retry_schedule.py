@@ -1,18 +1,18 @@
 """Attempts and the delays between them stay within the policy (rules 9, 18 and 27).
 
-From `attempt.fail` n (transient) to the next `attempt.start`: within `delays_s[n-1]`, widened by `tolerance_s`; a retry that is due
-and never comes is late, too. No start after a permanent failure. At most `attempts_max` starts that no crash, lease expiry, lost
-acknowledgement, fault or redrive explains. A redrive begins a new count. A retry held up by a fault or a pause may come up to
-`budget_s` after the end of the fault or pause. A failure that its worker may have been unable to report (it crashed, was paused or
-lost its lease before the next start) begins no delay and forbids no start (docs/adr/0003). Limits that the policy does not
-state are not judged.
+From `attempt.fail` n (transient) to the next `attempt.start`: within `delays_s[n-1]`, widened by `tolerance_s`; a retry that is due and
+never comes is late, too. No start after a permanent failure. At most `attempts_max` starts that no crash, lease expiry, lost
+acknowledgement, fault or redrive explains. A redrive begins a new count. A retry held up by a fault, a pause or the crash of a worker
+may come up to `budget_s` after the end of the fault or pause, or after the crash. A failure that its worker may have been unable to
+report (it crashed, was paused or lost its lease before the next start) begins no delay and forbids no start (docs/adr/0003). Limits
+that the policy does not state are not judged.
 """
 
 from bisect import bisect_left
 from collections.abc import Sequence
 
 from scenarios.judging.causes import Cause, Repeat, may_be_unreported, repeats_of
-from scenarios.judging.lateness import AllowedDelays, closed_ns
+from scenarios.judging.lateness import AllowedDelays, closed_ns, worker_crashes_ns
 from scenarios.judging.policy import Policy
 from scenarios.judging.reconciliation import latest_retry_ns, numbers_in_rounds
 from scenarios.judging.verdict import Findings, Proof, Violation
@@ -25,7 +25,7 @@ _COUNTED = (Cause.FAILED_BEFORE, Cause.UNEXPLAINED)
 def check(history: History, policy: Policy) -> Findings:
     """Tasks retried too soon, too late, never, too often or after a permanent failure."""
     repeats = repeats_of(history, policy)
-    allowed = AllowedDelays(history, policy)
+    allowed = AllowedDelays(history, policy, worker_crashes_ns(history))
     violations: list[Violation] = []
     exercised = 0
     for timeline in history.tasks.values():
