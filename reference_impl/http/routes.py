@@ -152,7 +152,7 @@ def _add_task_routes(app: FastAPI, api: Api) -> None:
         "/tasks/{task_id}/cancel", responses={202: {"model": TaskView}, **_refusals(401, 404, 408, 409, 422, 503)}
     )
     def cancel_task(task_id: TaskId, response: Response, caller: CallerOf) -> TaskView:
-        """200: cancelled. 202: the running attempt was asked to stop. 409: the task had already ended."""
+        """200: cancelled. 202: an attempt was asked to stop, or may still run after its lease expired. 409: the task had already ended."""
         if not api.is_visible(task_id, caller):
             raise HTTPException(404, "no such task")
         answer, task = api.cancel(task_id)

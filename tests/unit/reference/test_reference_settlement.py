@@ -10,7 +10,7 @@ from reference_impl.rows import cancellation
 from reference_impl.rows.cancellation import Cancelled
 from reference_impl.rows.settlement import Settled
 from reference_impl.task import FINAL, HELD, Claim, TaskState
-from tests.unit.reference.reference_world import PERMANENT, SETTINGS, TRANSIENT, UNKNOWN, World
+from tests.unit.reference.reference_world import AWAY_S, PERMANENT, SETTINGS, TRANSIENT, UNKNOWN, World
 
 Outcome = Failure | None
 """How an attempt goes: None is success."""
@@ -287,3 +287,16 @@ def test_interleavings_are_complete() -> None:
 
     assert len(orders) == len(set(orders)) == 90
     assert set(itertools.chain.from_iterable(orders)) == set("abcdef")
+
+
+def test_a_cancellation_promises_nothing_while_a_worker_that_lost_its_lease_may_still_run(world: World) -> None:
+    """R16: it may only be paused; the simulator found its effect after `cancelled`."""
+    task = world.submit()
+    world.claim(task)
+    world.time.pass_(AWAY_S)
+    world.sweep()
+
+    answers = [cancellation.cancel(world.engine, task.id, actor="api") for _ in range(2)]
+
+    assert answers == [Cancelled.ASKED, Cancelled.ASKED]
+    assert world.find(task).status is TaskState.CANCELLED
