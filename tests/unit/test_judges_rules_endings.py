@@ -92,3 +92,31 @@ KEYED = ("0 c submit.invoke A order_key=k", "0.1 c submit.ok A", "1 c submit.inv
 )  # fmt: skip
 def test_nothing_of_a_key_begins_before_the_earlier_has_ended(expected: object, lines: list[str | Event]) -> None:
     assert verdict(G.ORDER_KEPT, lines, order="serial") == expected
+
+
+ACTED = (
+    *SUBMITTED,
+    "1 w1 attempt.start A attempt=1",
+    "1.1 w1 effect A attempt=1",
+    "0 c submit.ok B",
+    "9 w9 attempt.start B attempt=1",
+)
+"""And an attempt of another task that may still run at the end: so nothing says whether the history records ends."""
+
+
+@pytest.mark.parametrize(
+    ("expected", "lines"),
+    [
+        pytest.param(("A",), [], id="its worker lived on"),
+        pytest.param("held", ["1.2 w1 crash -"], id="its worker crashed before it could report"),
+        pytest.param(("A",), ["0.5 w1 crash -"], id="its worker had crashed before"),
+        pytest.param(("A",), ["7 w1 crash -"], id="its worker crashed after the death"),
+        pytest.param(("A",), ["1.2 w2 crash -"], id="another worker crashed"),
+    ],
+)
+def test_if_no_end_is_recorded_an_effect_is_a_success_unless_its_worker_crashed(
+    expected: object, lines: list[str]
+) -> None:
+    events = sorted([*ACTED, *lines, "5 d dead A attempts=1 reason=poison"], key=lambda line: float(line.split()[0]))
+
+    assert verdict(G.DEAD_LETTER_IF_EXHAUSTED, [*events, final(dead=["A"], pending=["B"])], attempts_max=1) == expected

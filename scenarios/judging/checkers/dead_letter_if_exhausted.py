@@ -8,7 +8,7 @@ decides nothing if another attempt had already replaced it, or if its worker may
 or the worker crashed, was paused or was cut off before the next attempt.
 """
 
-from scenarios.judging.causes import decides_nothing, is_done
+from scenarios.judging.causes import decides_nothing, first_crash_ns, is_done
 from scenarios.judging.checkers.poison_bounded import attempts_by_round
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
@@ -81,11 +81,24 @@ def _both(history: History, timeline: TaskTimeline, policy: Policy) -> list[Viol
     done_now = (
         last_round in rounds_ok
         or timeline.task in lists.done
-        or (not history.records_ends and is_done(history, timeline, policy))
+        or (not history.records_ends and _has_lasting_effect(history, timeline))
     )
     if (listed_dead and done_now) or (last_round in rounds_dead and timeline.task in lists.done):
         return [Violation(timeline.task, Proof.END, "both dead and done at the end")]
     return []
+
+
+def _has_lasting_effect(history: History, timeline: TaskTimeline) -> bool:
+    """In a history without ends of attempts: whether a worker had an effect, and did not crash before the next attempt or the death."""
+
+    def until_ns(effect: Event) -> int:
+        following = timeline.first_start_after(effect.t_ns)
+        deaths_ns = (dead.t_ns for dead in timeline.deads if dead.t_ns >= effect.t_ns)
+        return min([history.end_ns if following is None else following.started_ns, *deaths_ns])
+
+    return any(
+        first_crash_ns(history, effect.actor, effect.t_ns, until_ns(effect)) is None for effect in timeline.effects
+    )
 
 
 def _early(timeline: TaskTimeline, policy: Policy) -> list[Violation]:
