@@ -3,6 +3,7 @@
 To add one: a class here, and its import in scenario.py, where scenarios find it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -16,7 +17,7 @@ FATAL = frozenset({"transient", "permanent", "unknown", "die"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deed:
+class Deed(ABC):
     """`needs`: the capabilities without which the lab plans nothing of it."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
@@ -25,9 +26,9 @@ class Deed:
         """Whether the system can have it done."""
         return self.needs <= limits.capabilities
 
+    @abstractmethod
     def acts(self, arrivals: Sequence[Arrival], chance: Random, limits: Limits) -> Sequence[Act]:
         """What is done when."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

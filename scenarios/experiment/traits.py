@@ -4,6 +4,7 @@ To add one: a class here, and its import in scenario.py, where scenarios find it
 out of the plan (`needs`), and what `payload` says of it is done by the handler (scenarios/contract/tasklab_probe.py).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
@@ -15,7 +16,7 @@ from scenarios.judging.premises import UNSTATED_LEASE_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trait:
+class Trait(ABC):
     """Of about `percent` of the tasks. `needs`: the capability without which the lab plans nothing of it."""
 
     needs: ClassVar[str | None] = None
@@ -44,9 +45,9 @@ class Trait:
         """Whether nothing that is planned already stands against it."""
         return True
 
+    @abstractmethod
     def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
         """One submission with the trait."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ so that `tasklab check` checks them again. To add one: a class here, and its nam
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -22,12 +23,12 @@ NAME = "premise"
 
 
 @dataclass(frozen=True, slots=True)
-class Premise:
+class Premise(ABC):
     """One condition on a run."""
 
+    @abstractmethod
     def unmet(self, history: History, facts: RunFacts) -> str:
         """Why the run does not meet it and what to change, in one sentence; empty if it does."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ unknown outcome may take effect at any time after its call, or never. Pure.
 Sources: J. M. Wing, C. Gong, "Testing and Verifying Concurrent Objects", JPDC 1993; G. Lowe, "Testing for Linearizability", CCPE 2017.
 """
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -37,14 +38,14 @@ class SearchAnswer:
     tried: int = 0
 
 
-class Model:
+class Model(ABC):
     """The specification of an object: `step` gives the state after a call, or None if the call is impossible in this state."""
 
     initial: Hashable = None
 
+    @abstractmethod
     def step(self, state: Hashable, call: Call) -> tuple[Hashable] | None:
         """The next state, in a tuple of one (a state may be None)."""
-        raise NotImplementedError
 
 
 class Register(Model):
