@@ -37,4 +37,4 @@ def wait(missing: Callable[[], str], deadline: Deadline, *, every_s: float = POL
         answer = missing()
         if not answer or deadline.is_over():
             return answer
-        time.sleep(min(every_s, deadline.remaining_s()))
+        time.sleep(min(every_s, deadline.remaining_s()))  # services and foreign processes send no notification

@@ -20,7 +20,7 @@ class SystemClock:
 
     def sleep(self, seconds: float) -> None:
         """Sleep for the full time."""
-        time.sleep(seconds)
+        time.sleep(seconds)  # the clock itself: the simulator replaces it
 
 
 class SystemEntropy:
@@ -61,7 +61,7 @@ class ShutdownEvent:
         deadlock.
         """
         while not self._event.is_set():
-            time.sleep(POLL_S)
+            time.sleep(POLL_S)  # polled, for the reason above
 
 
 def shut_down_on_signals(shutdown: ShutdownEvent) -> None:

@@ -327,7 +327,7 @@ class Probe:
             yield "outside", lambda named=named: self.outside.effect(task, **named)
 
     def _rest(self, seconds: float) -> None:
-        time.sleep(seconds)
+        time.sleep(seconds)  # the simulated work
 
     def _die(self, task: str) -> None:
         self.outside.arrive(

@@ -9,7 +9,7 @@ from scenarios.simulated.worlds.plan import PlannedStray
 
 LOOK_EVERY_S = 0.05
 PATIENCE_S = 5.0
-"""How long after its time a message waits for a broker that is up and a queue that somebody consumes."""
+"""How long after its time a message waits for a broker that is up and a queue that has a consumer."""
 
 
 class Strays:

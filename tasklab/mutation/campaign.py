@@ -139,7 +139,7 @@ class Trials:
         return self._try(GeneratedMutant(Change(file, 1, 1, "none", 0, 0, ""), source))
 
     def outcomes(self, mutants: Sequence[GeneratedMutant]) -> Iterator[tuple[GeneratedMutant, TrialResult]]:
-        """Each with its outcome, as they come. Whoever leaves ends the children that are left."""
+        """Each with its outcome, as they come. Closing the generator ends the remaining children."""
         with ThreadPoolExecutor(self._jobs) as pool:
             trials = {pool.submit(self._try, mutant): mutant for mutant in mutants}
             try:

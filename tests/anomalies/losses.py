@@ -74,7 +74,7 @@ def child_never_made(draft: Draft, at_s: float) -> Expected:
 
 
 def effect_beyond(draft: Draft, at_s: float) -> Expected:
-    """It has an effect of a step that nobody asked for."""
+    """It has an effect of a step that its submission did not state."""
     draft.submit(at_s, X, steps=1)
     draft.row(at_s + 0.9, X, "ACCEPTED", "RUNNING")
     draft.succeed(at_s + 1, X, "worker-x")

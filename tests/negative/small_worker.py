@@ -152,7 +152,7 @@ class ForgetsChildren(Worker):
 
 
 class TakesOverSilently(Worker):
-    """Honest: takes over what another worker has had for longer than a lease, of which it tells nobody."""
+    """Honest: takes over what another worker has had for longer than a lease, which it does not record."""
 
     lease_s = LEASE_S
 
@@ -171,7 +171,7 @@ class TakesOverAtOnce(Worker):
         return (*Worker.wanted(self)[:-1], *(dead or [""])[:1])
 
     def is_dead(self, other: Path) -> bool:
-        """Whether nobody holds the lock of this worker's name."""
+        """Whether no worker holds the lock of this worker's name."""
         if other.name.endswith(self.name):
             return False
         with other.open() as file:

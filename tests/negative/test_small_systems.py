@@ -30,7 +30,7 @@ def small(place: Path, scenario: str, system: str) -> tuple[int, set[str], list[
     ],
 )
 def test_an_honest_system_holds_however_it_recovers(scenario: str, system: str, tmp_path: Path) -> None:
-    """By the other worker before the lab has seen the death, by a lease that nobody tells of, slowly, or after ends of its own."""
+    """By the other worker before the lab has seen the death, by a lease that is not recorded, slowly, or after ends of its own."""
     assert small(tmp_path, scenario, system)[:3] == (0, set(), [])
 
 

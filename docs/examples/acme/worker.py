@@ -32,7 +32,7 @@ def main(file: Path) -> None:
     while True:
         task = queue.take()
         if task is None:
-            time.sleep(LOOK_S)
+            time.sleep(LOOK_S)  # SQLite cannot notify
         else:
             work(queue, task)
 

@@ -151,7 +151,7 @@ class _RetriesLate(Store):
 class _MixesResults(Store):
     def succeed(self, claim: Claim, handed_back: Mapping[str, Any]) -> None:
         Store.succeed(
-            self, claim, {**handed_back, "result": "somebody else's"} if "result" in handed_back else handed_back
+            self, claim, {**handed_back, "result": "another task's"} if "result" in handed_back else handed_back
         )
 
 

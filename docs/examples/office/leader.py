@@ -34,7 +34,7 @@ def lead(leadership: Leadership, name: str) -> None:
             tasklab_probe.probe().outside.arrive("leader", "office")
             tasklab_probe.probe().outside.write("office", fence=fence)
             leadership.sweep(fence)
-        time.sleep(LOOK_S)
+        time.sleep(LOOK_S)  # SQLite cannot notify; leases expire by time
 
 
 def main(path: Path, name: str, defect: str) -> None:

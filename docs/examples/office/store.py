@@ -179,7 +179,7 @@ class Store:
             return Claim(row["id"], row["name"], json.loads(row["payload"]), row["attempts"] + 1, row["fence"] + 1)
 
     def in_order(self, waiting: Sequence[sqlite3.Row]) -> Sequence[sqlite3.Row]:
-        """The highest priority first, but before that whoever was overtaken too often; each in the order of submission."""
+        """The highest priority first, but before that tasks that were overtaken too often; each in the order of submission."""
         return sorted(waiting, key=lambda row: (row["overtaken"] < OVERTAKES_MAX, -row["priority"], row["id"]))
 
     def may_start(self, tx: Transaction, row: sqlite3.Row) -> bool:

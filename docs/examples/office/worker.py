@@ -35,7 +35,7 @@ class Worker:
             asked_ns = tasklab_probe.now_ns()
             claim = self.store.claim(self.name)
             if claim is None:
-                time.sleep(LOOK_S)
+                time.sleep(LOOK_S)  # SQLite cannot notify
             else:
                 self.attempt(claim, asked_ns)
 

@@ -18,7 +18,7 @@ while True:
         except tasklab_probe.TaskError as error:
             if error.kind == "permanent":
                 file.rename(file.with_suffix(".dead"))
-    time.sleep(0.02)
+    time.sleep(0.02)  # a directory cannot notify
 """
 PROMISES = ["no_lost_task", "no_stuck_task", "exactly_one_effect", "duplicates_explained"]
 clients = {}

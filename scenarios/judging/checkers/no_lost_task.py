@@ -30,7 +30,7 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def _unmade(history: History, timeline: TaskTimeline) -> Iterator[str]:
-    """The tasks that this one demanded and nobody has seen since."""
+    """The tasks that this one demanded and that no event has shown since."""
     demanded, final, lists = timeline.handed_back, history.final, history.lists
     if demanded is None or final is None or (final.done is not None and timeline.task not in lists.done):
         return

@@ -36,7 +36,7 @@ BODIES = (
     f'{{"task_id": "{"x" * 300}"}}',
     "[" * 20_000,
 )
-"""Broken in every layer: bytes, JSON, type, length, depth; and whole, of a task that nobody submitted."""
+"""Broken in every layer: bytes, JSON, type, length, depth; and intact, of a task that no client submitted."""
 
 
 def with_unusual(plan: WorldPlan, terms: Terms) -> WorldPlan:
