@@ -29,8 +29,6 @@ WAITING = (TaskState.ACCEPTED, TaskState.RETRYING)
 """States in which no attempt is running."""
 HELD = (TaskState.RUNNING, TaskState.WAITING_TOOL)
 """States in which one attempt holds the task's lease."""
-LEASE_EXPIRED = "LeaseExpired"
-"""The failure class of an attempt that did not renew its lease: its worker may be dead, or only paused."""
 
 TRANSITIONS: Mapping[TaskState | None, frozenset[TaskState]] = {
     None: frozenset({TaskState.ACCEPTED}),

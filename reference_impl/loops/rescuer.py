@@ -27,7 +27,7 @@ from reference_impl.rows.schema import tasks
 from reference_impl.rows.transactions import read, transact
 from reference_impl.rows.transitions import apply, transition
 from reference_impl.runtime import Runtime
-from reference_impl.task import HELD, LEASE_EXPIRED, WAITING, Task, TaskState
+from reference_impl.task import HELD, WAITING, Task, TaskState
 
 log = structlog.get_logger()
 
@@ -183,7 +183,7 @@ class Rescuer:
         name = self.runtime.name
         if task.cancel_requested:
             return settlement.end_held(connection, _CANCEL_ABANDONED, task, actor=name)
-        record = settlement.failure_record(LEASE_EXPIRED, "the attempt did not renew its lease")
+        record = settlement.failure_record("LeaseExpired", "the attempt did not renew its lease")
         if task.has_used_up(self.options.attempts_max):
             ended = settlement.end_held(connection, _BURY_ABANDONED, task, actor=name, **record)
             if ended:

@@ -6,8 +6,8 @@ from sqlalchemy import Connection, Engine
 
 from reference_impl.rows import store
 from reference_impl.rows.transactions import transact
-from reference_impl.rows.transitions import apply, transition
-from reference_impl.task import HELD, LEASE_EXPIRED, WAITING, Task, TaskState
+from reference_impl.rows.transitions import apply, audit_trail, transition
+from reference_impl.task import HELD, WAITING, TaskState
 
 
 class Cancelled(enum.Enum):
@@ -35,15 +35,22 @@ def cancel(engine: Engine, task_id: str, *, actor: str) -> Cancelled:
             return Cancelled.NOT_FOUND
         if task.status in WAITING:
             apply(connection, _CANCEL[task.status], task_id, actor=actor)
-            return _answer(task)
+            return _answer(connection, task_id)
         if task.status in HELD:
             store.request_cancel(connection, task_id)
             return Cancelled.ASKED
-        return _answer(task) if task.status is TaskState.CANCELLED else Cancelled.TOO_LATE
+        return _answer(connection, task_id) if task.status is TaskState.CANCELLED else Cancelled.TOO_LATE
 
     return transact(engine, work)
 
 
-def _answer(task: Task) -> Cancelled:
-    """Of a cancelled task: a worker that lost its lease may only be paused, and go on with its attempt."""
-    return Cancelled.ASKED if task.failure_class == LEASE_EXPIRED else Cancelled.DONE
+def _answer(connection: Connection, task_id: str) -> Cancelled:
+    """Of a cancelled task: a worker from which an attempt was taken may only be paused, and go on with it."""
+    claimed_by: dict[int, str] = {}
+    for row in audit_trail(connection, task_id):
+        if row["from_status"] in HELD:
+            if claimed_by.get(row["fence"]) != row["actor"]:
+                return Cancelled.ASKED
+        elif row["to_status"] == TaskState.RUNNING:
+            claimed_by[row["fence"]] = row["actor"]
+    return Cancelled.DONE

@@ -9,7 +9,7 @@ from reference_impl.retry import Failure
 from reference_impl.rows import cancellation
 from reference_impl.rows.cancellation import Cancelled
 from reference_impl.rows.settlement import Settled
-from reference_impl.task import FINAL, HELD, Claim, TaskState
+from reference_impl.task import FINAL, HELD, Claim, Task, TaskState
 from tests.unit.reference.reference_world import AWAY_S, PERMANENT, SETTINGS, TRANSIENT, UNKNOWN, World
 
 Outcome = Failure | None
@@ -289,14 +289,37 @@ def test_interleavings_are_complete() -> None:
     assert set(itertools.chain.from_iterable(orders)) == set("abcdef")
 
 
-def test_a_cancellation_promises_nothing_while_a_worker_that_lost_its_lease_may_still_run(world: World) -> None:
+def retried_by_another(world: World, task: Task) -> None:
+    world.fail(world.claim(task, "worker-2"), delay_s=0.0)
+    world.time.pass_(0.001)
+
+
+@pytest.mark.parametrize(
+    "after", [lambda *_: None, retried_by_another], ids=["at once", "after another attempt failed"]
+)
+def test_a_cancellation_promises_nothing_while_a_worker_that_lost_its_lease_may_still_run(
+    world: World, after: Callable[[World, Task], None]
+) -> None:
     """R16: it may only be paused; the simulator found its effect after `cancelled`."""
     task = world.submit()
     world.claim(task)
     world.time.pass_(AWAY_S)
     world.sweep()
+    after(world, task)
 
     answers = [cancellation.cancel(world.engine, task.id, actor="api") for _ in range(2)]
 
     assert answers == [Cancelled.ASKED, Cancelled.ASKED]
     assert world.find(task).status is TaskState.CANCELLED
+
+
+def test_nor_if_it_was_asked_to_stop_before_it_lost_its_lease(world: World) -> None:
+    """R16: the sweep ends the task as cancelled."""
+    task = world.submit()
+    world.claim(task)
+    cancellation.cancel(world.engine, task.id, actor="api")
+    world.time.pass_(AWAY_S)
+    world.sweep()
+
+    assert world.find(task).status is TaskState.CANCELLED
+    assert cancellation.cancel(world.engine, task.id, actor="api") is Cancelled.ASKED
