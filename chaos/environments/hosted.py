@@ -8,9 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, Self
 
+from chaos.deadline import Deadline
 from chaos.environment import Process, ProcessSpec, ServiceName, Services
 from chaos.environments.catalogue import environments_with
-from chaos.errors import ChaosError, ServiceUnavailable, WardenLost
+from chaos.errors import ChaosError, WardenLost
 from chaos.faults import Fault
 from chaos.hosting.processes import HostedProcess, ProcessHost, own
 from chaos.hosting.warden_client import WardenClient
@@ -19,7 +20,7 @@ from chaos.injectors.injector import Capability, InjectionContext, injector_of
 from chaos.network.conversation import Counters
 from chaos.network.links import Links
 from chaos.ports import PortAllocator
-from chaos.services.contents import ServiceItem
+from chaos.services.contents import SERVICE_TIMEOUT_S, ServiceItem
 from chaos.services.registry import addresses
 from chaos.services.service import OwnService
 
@@ -140,11 +141,16 @@ class HostedEnvironment:
         return self._links.counters(process)
 
     def contents(self, services: Services) -> Iterator[ServiceItem]:
-        """What every service holds for a run; of a service that does not answer, that it does not."""
+        """What every service holds for a run; of a service that does not answer, or not in time, that it does not."""
         for service, address in addresses(services):
+            deadline = Deadline.after(SERVICE_TIMEOUT_S)
             try:
-                yield from service.contents(address, self._own_services().get(service.name))
-            except ServiceUnavailable as error:
+                for item in service.contents(address, self._own_services().get(service.name)):
+                    yield item
+                    if deadline.is_over():
+                        yield ServiceItem(f"{service.name}: not read to the end in {SERVICE_TIMEOUT_S:g} s", None)
+                        break
+            except ChaosError as error:
                 yield ServiceItem(str(error), None)
 
     def check_health(self, timeout_s: float) -> None:

@@ -9,40 +9,46 @@ from chaos.services.service import OwnService
 
 
 class ServicePause:
-    """A server stands still: connections to it stay open and are accepted, and nothing is answered. Heals by letting it go on."""
+    """A server is paused: connections to it stay open and are accepted, and no request is answered. Heals by resuming it."""
 
     def __init__(self, service: OwnService) -> None:
         self.target: str = service.name
         self._service = service
+        self._problem = ""
         self._begun = False
         self._ended = False
 
     def begin(self) -> None:
-        """Stop everything that holds its data."""
+        """Stop all processes that hold its data; `await_bite` stops those that they start meanwhile."""
         self._begun = True
         self._service.pause()
 
     def await_bite(self, timeout_s: float) -> Evidence:
-        """See every process stopped."""
-        if problem := wait(self._still_runs, Deadline.after(timeout_s)):
+        """Check that every process is stopped."""
+        if problem := wait(self._service.pause, Deadline.after(timeout_s)):
             raise FaultDidNotBite(PauseService.name, self.target, problem)
         return Evidence(f"{self.target} is stopped")
 
     def end(self) -> None:
-        """Let it go on; `await_healed` waits for it."""
+        """Check that it is still stopped, and resume it; `await_healed` raises if it was not stopped."""
         if self._begun and not self._ended:
             self._ended = True
+            self._problem = self._service.running_again()
             self._service.resume()
 
     def await_healed(self, timeout_s: float) -> None:
-        """See a full round trip through it."""
+        """Check a full round trip through it.
+
+        Raises:
+            FaultDidNotBite: the pause had already ended before `end`.
+            FaultDidNotHeal: it does not answer.
+        """
+        if self._problem:
+            raise FaultDidNotBite(PauseService.name, self.target, self._problem)
         try:
             self._service.await_ready(Deadline.after(timeout_s))
         except ServiceUnavailable as error:
             raise FaultDidNotHeal(PauseService.name, self.target, str(error)) from error
-
-    def _still_runs(self) -> str:
-        return "" if self._service.is_paused() else "its processes still run"
 
 
 def inject(fault: PauseService, context: InjectionContext) -> ServicePause:

@@ -91,17 +91,19 @@ class ContainerService(ABC):
         """Whether the container has ended and connections are refused: Docker's own proxy accepts them as long as it runs."""
         return self.container.exit_code() is not None and is_refused(LOOPBACK, self.port)
 
-    def pause(self) -> None:
-        """Freeze the container."""
-        self.container.pause()
+    def pause(self) -> str:
+        """Freeze the container, unless it is frozen; "" when Docker shows it as paused."""
+        if not self.container.is_paused():
+            self.container.pause()
+        return self.running_again()
+
+    def running_again(self) -> str:
+        """That Docker does not show it as paused; "" if it does."""
+        return "" if self.container.is_paused() else f"container {self.container.name} is not paused"
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Let it continue."""
         self.container.resume()
-
-    def is_paused(self) -> bool:
-        """Whether Docker shows it as paused."""
-        return self.container.is_paused()
 
     def respawn(self) -> None:
         """Start the same container again; does not wait."""

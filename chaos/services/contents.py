@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 CONTENTS_MAX = 20_000
 """Messages, keys or rows that are read of one queue, server or table at the most."""
+SERVICE_TIMEOUT_S = 15.0
+"""For reading one service; what it holds beyond that is not read, and the result says so."""
 TIMEOUT_S = 5.0
-"""For reading one service."""
+"""For each of its answers."""
 
 
 @dataclass(frozen=True, slots=True)

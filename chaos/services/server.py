@@ -1,6 +1,5 @@
 """The base of servers that the lab runs: start on reserved ports, kill, restart, report problems."""
 
-import signal
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import ClassVar
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import ServiceUnavailable, WardenLost
+from chaos.hosting.stopped_tree import StoppedTree
 from chaos.hosting.warden_client import ChildProcess, WardenClient
 from chaos.ports import LOOPBACK, PortAllocator, is_free, is_refused
 from chaos.services.service import START_TRIES
@@ -28,7 +28,7 @@ class Server(ABC):
         self.ports: tuple[int, ...] = ()
         self._warden = warden
         self._allocator = allocator
-        self._stopped: list[int] = []
+        self._stopped: list[StoppedTree] = []
 
     @abstractmethod
     def _prepare(self, deadline: Deadline) -> None:
@@ -99,18 +99,21 @@ class Server(ABC):
         pids = [pid for child in self.data_children for pid in child.kill_tree(KILL_TIMEOUT_S)]
         return f"{self.name}: killed {len(pids)} processes ({', '.join(map(str, pids))})"
 
-    def pause(self) -> None:
-        """SIGSTOP to the processes that hold the data and all their descendants."""
-        self._stopped = [pid for child in self.data_children for pid in child.signal_tree(signal.SIGSTOP)]
+    def pause(self) -> str:
+        """SIGSTOP to the processes that hold the data and all their descendants; what still runs, "" if all are stopped."""
+        if [tree.child for tree in self._stopped] != list(self.data_children):
+            self._stopped = [StoppedTree(child) for child in self.data_children]
+        return "; ".join(filter(None, [tree.stop() for tree in self._stopped]))
+
+    def running_again(self) -> str:
+        """Why they did not stay stopped since the last `pause`; "" if they did."""
+        return "; ".join(filter(None, [tree.running_again() for tree in self._stopped]))
 
     def resume(self) -> None:
         """SIGCONT to them."""
-        for child in self.data_children:
-            child.signal_tree(signal.SIGCONT)
-
-    def is_paused(self) -> bool:
-        """Whether all of them stand still, as /proc shows it."""
-        return bool(self._stopped) and all(_is_stopped(pid) for pid in self._stopped)
+        for tree in self._stopped:
+            tree.resume()
+        self._stopped = []
 
     def respawn(self) -> None:
         """Restart what `kill` has killed, on the same ports and data; does not wait."""
@@ -162,11 +165,3 @@ class SingleProcessServer(Server):
     def data_ports(self) -> Sequence[int]:
         """The first port."""
         return self.ports[:1]
-
-
-def _is_stopped(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return True  # it has ended
-    return state in "TtZX"

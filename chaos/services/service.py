@@ -47,14 +47,14 @@ class OwnService(Protocol):
     def is_gone(self) -> bool:
         """Whether the processes that hold the data have ended and connections are refused."""
 
-    def pause(self) -> None:
-        """SIGSTOP to every process that holds its data."""
+    def pause(self) -> str:
+        """Stop every process that holds its data; what still runs, "" if all are stopped. Called again until they are."""
+
+    def running_again(self) -> str:
+        """Why they did not stay stopped since then; "" if they did."""
 
     def resume(self) -> None:
         """Let them go on; does not wait."""
-
-    def is_paused(self) -> bool:
-        """Whether all of them stand still."""
 
     def respawn(self) -> None:
         """Restart what `kill` has killed, on the same ports and data; does not wait."""

@@ -9,6 +9,8 @@ import pytest
 import redis
 
 from chaos.environment import Services
+from chaos.environments import hosted
+from chaos.environments.external import ExternalEnvironment
 from chaos.environments.local import LocalEnvironment
 from chaos.services.contents import ServiceItem
 
@@ -98,3 +100,27 @@ def test_every_row_is_read_with_bytes_and_times_in_it(local: LocalEnvironment, s
     assert row.place == "mysql table odd `name"
     assert "task-0001" in (row.text or "")
     assert "2026-01-02 03:04:05" in (row.text or "")
+
+
+def test_what_cannot_be_read_is_said(local: LocalEnvironment, services: Services) -> None:
+    assert services.rabbitmq is not None
+    with ExternalEnvironment(rabbitmq_url=services.rabbitmq.url) as outside:
+        (item,) = outside.contents(outside.provision("test_contents_outside"))
+
+    assert item.text is None
+    assert "its queues cannot be listed" in item.place
+
+
+def test_reading_a_service_is_bounded(
+    local: LocalEnvironment, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert services.redis is not None
+    with closing(redis.Redis(services.redis.host, services.redis.port)) as client:
+        client.rpush(f"{services.namespace}:l", *range(100))
+    monkeypatch.setattr(hosted, "SERVICE_TIMEOUT_S", 0.0)
+
+    found = contents_of(local, services, "redis")
+
+    assert len(found) == 2
+    assert found[1].text is None
+    assert "not read to the end" in found[1].place

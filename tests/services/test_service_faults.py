@@ -1,6 +1,8 @@
 """Faults that only the local environment does, or can fail at, bite, heal, and say so when they do not: failover of Redis first."""
 
 import shutil
+import signal
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
@@ -13,6 +15,7 @@ from chaos.faults import FailOverRedis, KillService, PauseService
 from chaos.ports import LOOPBACK, is_refused
 from chaos.services.rabbitmq import quorum_queues
 from chaos.services.redis.server import RedisServer, client
+from chaos.services.registry import open_exchange
 from tests.services.durability_probe import primary_of, read_key, redis_of, write_key, write_message
 
 pytestmark = pytest.mark.services
@@ -40,17 +43,37 @@ def test_a_broker_that_forgets_a_queue_is_not_healed(monkeypatch: pytest.MonkeyP
 def test_a_paused_service_answers_nothing_keeps_its_connections_and_goes_on(
     local: LocalEnvironment, provision: Provision, service: ServiceName
 ) -> None:
-    injection = local.injection(PauseService(service), provision(), {})
-    injection.begin()
-    evidence = injection.await_bite(PATIENCE_S).words
+    services = provision()
+    address = getattr(services, service)
+    with closing(open_exchange(address, SOON_S)) as open_before:
+        open_before.ask()
+        injection = local.injection(PauseService(service), services, {})
+        injection.begin()
+        evidence = injection.await_bite(PATIENCE_S).words
 
-    with pytest.raises(ServiceUnavailable):
-        local.check_health(SOON_S)
-    injection.end()
-    injection.end()
-    injection.await_healed(PATIENCE_S)
+        socket.create_connection((address.host, address.port), SOON_S).close()
+        with pytest.raises(ServiceUnavailable, match=f"^{service}: "):
+            local.check_health(SOON_S)
+        injection.end()
+        injection.end()
+        injection.await_healed(PATIENCE_S)
+        open_before.ask()
 
     assert evidence == f"{service} is stopped"
+    local.check_health(PATIENCE_S)
+
+
+def test_a_service_that_another_program_resumes_was_not_paused(local: LocalEnvironment, provision: Provision) -> None:
+    injection = local.injection(PauseService("mysql"), provision(), {})
+    injection.begin()
+    injection.await_bite(PATIENCE_S)
+
+    for child in local._own_services()["mysql"].children:  # type: ignore[attr-defined]
+        child.signal_tree(signal.SIGCONT)
+    injection.end()
+
+    with pytest.raises(FaultDidNotBite, match="another program has resumed it"):
+        injection.await_healed(PATIENCE_S)
     local.check_health(PATIENCE_S)
 
 

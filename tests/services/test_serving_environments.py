@@ -19,7 +19,7 @@ from chaos.faults import KillService
 from chaos.ports import LOOPBACK, PortAllocator, is_refused
 from chaos.services.rabbitmq import server as rabbitmq
 from chaos.services.rabbitmq.amqp_client import AmqpClient
-from chaos.services.rabbitmq.virtual_host import check_fresh
+from chaos.services.rabbitmq.virtual_host import check_fresh, queue_names
 from chaos.services.redis import server as redis
 from tests.services.durability_probe import (
     connect,
@@ -109,6 +109,17 @@ def test_a_redis_that_is_not_the_labs_is_refused_while_it_holds_keys_of_others(s
 def test_a_virtual_host_that_is_not_proven_empty_is_refused(answer: str) -> None:
     with pytest.raises(ServiceUnavailable, match="the virtual host lab_1 of this run is not clean"):
         check_fresh("lab_1", answer)
+
+
+@pytest.mark.parametrize("answer", ["{badrpc,nodedown}", "no answer within 30 s", "queue: orders", ""])
+def test_queues_that_cannot_all_be_listed_are_no_empty_list(answer: str) -> None:
+    with pytest.raises(ServiceUnavailable, match="its queues cannot be listed"):
+        queue_names(answer)
+
+
+def test_all_queues_are_listed() -> None:
+    assert queue_names("warning\n\nqueue: orders\n\nqueue: letters\n\nall queues are listed\n") == ["letters", "orders"]
+    assert queue_names("\nall queues are listed\n") == []
 
 
 def test_only_the_services_asked_for_are_started(serving: Serving) -> None:

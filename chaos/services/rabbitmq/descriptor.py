@@ -9,6 +9,7 @@ from pamqp import commands
 from pamqp.exceptions import PAMQPException
 
 from chaos.deadline import Deadline
+from chaos.errors import ServiceUnavailable
 from chaos.services.addresses import RabbitmqAddress
 from chaos.services.contents import ServiceItem
 from chaos.services.descriptor import ServiceDescriptor
@@ -58,8 +59,14 @@ def remove(address: RabbitmqAddress, namespace: str) -> None:
 
 
 def contents(address: RabbitmqAddress, own: Any) -> Iterator[ServiceItem]:
-    """Messages; none where the broker is not the lab's own, because its queues cannot be listed."""
-    return read_contents(address, [] if own is None else own.queue_names(address.vhost))
+    """Messages. Of a broker that is not the lab's own the queues cannot be listed.
+
+    Raises:
+        ServiceUnavailable: it does not answer, or its queues cannot be listed.
+    """
+    if own is None:
+        raise ServiceUnavailable("rabbitmq", "its queues cannot be listed: the lab has only its address")
+    yield from read_contents(address, own.queue_names(address.vhost))
 
 
 DESCRIPTOR = ServiceDescriptor(

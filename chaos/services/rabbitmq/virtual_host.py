@@ -9,6 +9,8 @@ PREFIX = "queues in it: "
 
 QUEUE = "queue: "
 """How a line that names a queue begins."""
+LISTED = "all queues are listed"
+"""The line after the last queue."""
 
 
 def fresh(call: str, name: str, user: str) -> str:
@@ -23,15 +25,24 @@ def fresh(call: str, name: str, user: str) -> str:
 
 
 def queues(call: str, name: str) -> str:
-    """An Erlang expression that prints the queues of the virtual host, a line each."""
+    """An Erlang expression that prints the queues of the virtual host, a line each, and `LISTED` after them."""
     return (
         f'C = {call}, V = <<"{name}">>, '
-        f'[io:format("~n{QUEUE}~s~n", [Q]) || {{resource, _, queue, Q}} <- C(rabbit_amqqueue, list_names, [V])]'
+        f'[io:format("~n{QUEUE}~s~n", [Q]) || {{resource, _, queue, Q}} <- C(rabbit_amqqueue, list_names, [V])], '
+        f'io:format("~n{LISTED}~n")'
     )
 
 
 def queue_names(answer: str) -> list[str]:
-    """The queues that the broker has printed."""
+    """The queues that the broker has printed.
+
+    Raises:
+        ServiceUnavailable: it has not printed all of them.
+    """
+    if LISTED not in answer.splitlines():
+        raise ServiceUnavailable(
+            "rabbitmq", f"its queues cannot be listed: the broker answered {answer.strip()[-300:]!r}"
+        )
     return sorted(line.removeprefix(QUEUE) for line in answer.splitlines() if line.startswith(QUEUE))
 
 

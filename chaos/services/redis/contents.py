@@ -50,7 +50,7 @@ def _client(host: str, port: int) -> "redis.Redis":
 def _items(client: "redis.Redis", key: bytes, kind: str) -> Iterator[str]:
     read: Any = {
         "string": lambda: [client.get(key)],
-        "list": lambda: client.lrange(key, 0, CONTENTS_MAX),
+        "list": lambda: client.lrange(key, 0, CONTENTS_MAX - 1),
         "set": lambda: client.sscan_iter(key),
         "hash": lambda: (b"%s %s" % item for item in client.hscan_iter(key)),
         "zset": lambda: (b"%s score %.3f" % item for item in client.zscan_iter(key)),
