@@ -40,6 +40,11 @@ class OpenTasks(msgspec.Struct, frozen=True, kw_only=True):
     unread: tuple[str, ...] = ()
     tasks: tuple[OpenTask, ...] = ()
 
+    @property
+    def nowhere(self) -> str:
+        """What is to be said of a task without a place."""
+        return f"in no message, key or row{' that could be read' if self.unread else ''}"
+
 
 class OpenTaskSearch:
     """Finds tasks by their names and ids in texts. `ids`: the open tasks, each with its id, None where it has none."""

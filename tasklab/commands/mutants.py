@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_INTERRUPTED, explained
+from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_INTERRUPTED, EXIT_USAGE, explained, fail
 from tasklab.presentation.story import print_story
 from tasklab.presentation.terminal import Progress, console, print_json
 from tasklab.running.judged_run import SEED_MAX
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PLANTED_S = 120.0
 GENERATED_S = 20.0
+GENERATED = 300
 
 
 def mutants(
@@ -31,7 +32,9 @@ def mutants(
         bool,
         typer.Option("--generate", help="Instead of planted defects: small changes of the source, drawn by --seed."),
     ] = False,
-    count: Annotated[int, typer.Option(min=1, help="With --generate: how many changes are drawn.")] = 300,
+    count: Annotated[
+        int | None, typer.Option(min=1, help="With --generate: how many changes are drawn. Default: 300.")
+    ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(metavar="ID", help="With --generate: only this change, FILE:LINE.NUMBER. May be repeated."),
@@ -45,8 +48,11 @@ def mutants(
         typer.Option(min=0.1, help="Limit for each mutant: of real time, 120; with --generate, of processor time, 20."),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, help="With --generate: number of mutants tried at the same time.")
-    ] = os.cpu_count() or 1,
+        int | None,
+        typer.Option(
+            min=1, help="With --generate: number of mutants tried at the same time. Default: one a processor."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One document on standard output.")] = False,
 ) -> None:
     """Plant each defect in the reference and search for it in simulated worlds: does one of the expected promises break?
@@ -60,9 +66,13 @@ def mutants(
 
     Example: tasklab mutants --generate loops/relay.py --count 20
     """
+    if not generate and (only or count is not None or jobs is not None):
+        fail("--only, --count and --jobs need --generate", EXIT_USAGE)
     if generate:
         first = SystemRandom().randint(1, 1_000_000) if seed is None else seed
-        _generated(names, only, first, count, GENERATED_S if seconds is None else seconds, jobs, as_json=as_json)
+        limit_s = GENERATED_S if seconds is None else seconds
+        at_a_time = jobs or os.cpu_count() or 1
+        _generated(names, only, first, count or GENERATED, limit_s, at_a_time, as_json=as_json)
     _planted(names, seed or 1, PLANTED_S if seconds is None else seconds, as_json=as_json)
 
 
@@ -99,7 +109,8 @@ def _generated(
         named = sorted({one.partition(":")[0] for one in ids or ()})
         every = mutants_of(files or named or DELIVERY_PATH)
         chosen = only(every, ids) if ids else drawn(every, seed, count)
-        say(f"{len(chosen)} of {len(every)} changes, drawn by --seed {seed}; {seconds:g} s of processor time each")
+        drawn_by = "" if ids else f", drawn by --seed {seed}"
+        say(f"{len(chosen)} of {len(every)} changes{drawn_by}; {seconds:g} s of processor time each")
         campaign = Trials(seed, seconds, jobs)
         tried = []
         is_interrupted = False
@@ -113,9 +124,9 @@ def _generated(
             is_interrupted = True
     tried.sort(key=lambda one: (one[0].change.file, one[0].change.start))
     if as_json:
-        print_json(document_of(tried, seed=seed))
+        print_json(document_of(tried, seed=seed, seconds=seconds))
     else:
-        print_survivors(tried, seed=seed)
+        print_survivors(tried, seed=seed, seconds=seconds)
     if is_interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
     raise typer.Exit(EXIT_BROKEN if any(outcome.how == "survived" for _, outcome in tried) else EXIT_HELD)

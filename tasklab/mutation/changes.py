@@ -198,12 +198,9 @@ def _condition(node: ast.If | ast.While | ast.IfExp, text: _Text) -> Iterator[Pi
 
 
 def _statement(node: ast.stmt, text: _Text) -> Iterator[Piece]:
-    if isinstance(node, ast.Assign | ast.AugAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        is_removable = not any(isinstance(target, ast.Name | ast.Tuple) for target in targets)
-    else:
-        is_removable = not (isinstance(node, ast.Return) and node.col_offset == 0)
-    if is_removable:
+    """Not an assignment to a name, without which the next line that reads it would only raise."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    if not any(isinstance(target, ast.Name | ast.Tuple) for target in targets):
         yield "statement removed", *text.span(node), "pass"
 
 

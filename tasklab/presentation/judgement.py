@@ -13,7 +13,6 @@ from scenarios.judging.journey import STEPS_MAX, Journey, JourneyStep, fault_wor
 from scenarios.judging.judge import Judgement
 from scenarios.judging.shortest import crossed, shortest_story
 from scenarios.judging.verdict import Ruling, Verdict
-from scenarios.lookup import scenarios_testing
 from scenarios.stored.judge_files import Judged
 from tasklab.presentation.sentences import account_in_words, is_all_one, sentence_of
 from tasklab.presentation.terminal import STYLE_OF_EXIT, STYLE_OF_RULING, console, print_json
@@ -103,6 +102,8 @@ def _print_verdicts(terminal: Console, judgement: Judgement) -> None:
     if untested:
         names = ", ".join(verdict.guarantee.value for verdict in untested)
         terminal.print(f"held (not exercised, so no evidence): {names}")
+        from scenarios.lookup import scenarios_testing  # imports the whole catalogue
+
         scenarios = dict.fromkeys(name for one in untested for name in scenarios_testing(one.guarantee)[:1])
         if scenarios:
             terminal.print(f"these would be tested by: tasklab run {' '.join(scenarios)}")

@@ -28,7 +28,7 @@ def line_of(mutant: "GeneratedMutant", outcome: "TrialResult") -> str:
     return f"{where}: {outcome.how}, {outcome.what}, {found}"
 
 
-def print_survivors(tried: "Sequence[Tried]", *, seed: int) -> None:
+def print_survivors(tried: "Sequence[Tried]", *, seed: int, seconds: float) -> None:
     """How many were killed and by what; then every survivor."""
     counts: Counter[str] = Counter(outcome.how for _, outcome in tried)
     survivors = [(mutant, outcome) for mutant, outcome in tried if outcome.how == "survived"]
@@ -36,7 +36,8 @@ def print_survivors(tried: "Sequence[Tried]", *, seed: int) -> None:
         print(line_of(mutant, outcome))
         for line in mutant.diff:
             print(f"    {line}")
-        print(f"    tasklab mutants --generate {mutant.change.file} --only {mutant.change.id} --seed {seed}")
+        where = f"{mutant.change.file} --only {mutant.change.id}"
+        print(f"    tasklab mutants --generate {where} --seed {seed} --seconds {seconds:g}")
     killed = len(tried) - len(survivors)
     print(f"{killed} of {len(tried)} mutants killed ({_percent(killed, len(tried))}), seed {seed}")
     for how, name in NAMES.items():
@@ -47,9 +48,9 @@ def print_survivors(tried: "Sequence[Tried]", *, seed: int) -> None:
         print(f"  {unreached:4} of the survivors are in code that no world reached")
 
 
-def document_of(tried: "Sequence[Tried]", *, seed: int) -> dict[str, object]:
+def document_of(tried: "Sequence[Tried]", *, seed: int, seconds: float) -> dict[str, object]:
     """The campaign as JSON."""
-    return {"seed": seed, "mutants": [_row(mutant, outcome) for mutant, outcome in tried]}
+    return {"seed": seed, "seconds": seconds, "mutants": [_row(mutant, outcome) for mutant, outcome in tried]}
 
 
 def _row(mutant: "GeneratedMutant", outcome: "TrialResult") -> dict[str, object]:

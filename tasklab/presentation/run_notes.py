@@ -19,11 +19,13 @@ def print_notes(deaths: Sequence[DeathRecord], found: OpenTasks | None) -> None:
 
 
 def _print_open_tasks(found: OpenTasks) -> None:
-    """Where the first of them are."""
+    """Where the first of them are, and what could not be read."""
+    for why in found.unread:
+        console().print(f"not searched for open tasks: {why}", style="yellow")
     for open_task in found.tasks[:OPEN_SHOWN]:
         places = list(dict.fromkeys(place.place for place in open_task.places))
         if not places and found.searched:
-            places = ["in no message, key or row of the services"]
+            places = [found.nowhere]
         said = [f"the system says: {open_task.says}"] if open_task.says else []
         console().print(
             f"not ended: {open_task.task}: {'; '.join([*said, *places]) or 'no service to search'}", style="yellow"

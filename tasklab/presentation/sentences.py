@@ -4,7 +4,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from scenarios.judging.verdict import Ruling
-from scenarios.lookup import scenarios_testing
 from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 
 if TYPE_CHECKING:
@@ -39,6 +38,8 @@ def sentence_of(judgement: "Judgement") -> str:
 
 def untested_in_words(promise: str) -> str:
     """How to test a promise that nothing in a run tested: by the first scenarios in which it is at stake."""
+    from scenarios.lookup import scenarios_testing  # imports the whole catalogue
+
     names = scenarios_testing(promise)[:TESTS_NAMED]
     return f"nothing tested it; try `tasklab run {' '.join(names)}`" if names else "nothing tested it"
 

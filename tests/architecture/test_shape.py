@@ -195,3 +195,14 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text())]
 
     assert [target for target in targets if "://" not in target and not (page.parent / target).exists()] == []
+
+
+def test_the_command_line_starts_without_the_catalogue() -> None:
+    """What a command imports is paid for by every other, and by --help."""
+    program = (
+        "import sys, tasklab.command_line; print(sorted(name for name in sys.modules if name.startswith('scenarios.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert "scenarios.lookup" not in done.stdout
+    assert "scenarios.catalogue" not in done.stdout

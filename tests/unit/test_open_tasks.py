@@ -4,6 +4,7 @@ import pytest
 
 from scenarios.stored import open_tasks
 from scenarios.stored.open_tasks import OpenTask, OpenTaskSearch, Place
+from tasklab.presentation.run_notes import print_notes
 
 UUID = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
 
@@ -60,3 +61,15 @@ def test_of_very_many_tasks_and_places_some_are_kept_and_all_are_counted(monkeyp
 
     assert found.total == 3
     assert [(task.task, len(task.places)) for task in found.tasks] == [("a-1", 3), ("b-2", 0)]
+
+
+def test_where_something_could_not_be_read_a_task_is_not_said_to_be_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
+    search = OpenTaskSearch({"task-0001": None})
+    search.look("redis string x", "nothing")
+    search.note_unread("rabbitmq: no answer")
+
+    print_notes([], search.result({}))
+
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "not searched for open tasks: rabbitmq: no answer" in printed
+    assert "task-0001: in no message, key or row that could be read" in printed
