@@ -258,7 +258,7 @@ def may_be_unreported(history: History, timeline: TaskTimeline, attempt: Attempt
     """Whether its worker may never have been able to report what this attempt came to.
 
     Another attempt had already replaced it; or its lease expired, or its worker crashed or was paused, before the next attempt began, or
-    before the task was dead.
+    before the task was dead; and before its acknowledgement arrived.
     """
     if _was_replaced(timeline, attempt) or reports_too_late(history, timeline, attempt, policy):
         return True
@@ -270,9 +270,18 @@ def may_be_unreported(history: History, timeline: TaskTimeline, attempt: Attempt
     next_ns = _buried_after_ns(timeline, ended_ns) if following is None else following.started_ns
     if next_ns is None:
         return False
+    next_ns = _until_known_ns(attempt, next_ns)
     return first_crash_ns(history, attempt.actor, ended_ns, next_ns) is not None or any(
         span.overlaps(ended_ns, next_ns) and span.target == attempt.actor for span in history.faults
     )
+
+
+def _until_known_ns(attempt: AttemptRecord, instant: int) -> int:
+    """This instant, or when the acknowledgement of the attempt had arrived: from then on the system knew what it came to."""
+    assert attempt.ended_ns is not None, "only an attempt that ended has something to report"
+    if attempt.acked_ns is None or attempt.acked_ns < attempt.ended_ns:
+        return instant
+    return min(instant, attempt.acked_ns)
 
 
 def _buried_after_ns(timeline: TaskTimeline, instant: int) -> int | None:
@@ -289,7 +298,8 @@ def decides_nothing(history: History, timeline: TaskTimeline, attempt: AttemptRe
         following is not None
         and attempt.ended_ns is not None
         and any(
-            span.overlaps(attempt.ended_ns, following.started_ns) and cuts_worker_off(span) for span in history.faults
+            span.overlaps(attempt.ended_ns, _until_known_ns(attempt, following.started_ns)) and cuts_worker_off(span)
+            for span in history.faults
         )
     )
 

@@ -48,12 +48,9 @@ def pauses_of(history: History) -> list[PromisedPause]:
     return [*pauses, *open_]
 
 
-def worker_crashes_ns(history: History) -> list[int]:
-    """When processes that ran attempts crashed, in order."""
-    if not history.crashes:
-        return []
-    workers = {attempt.actor for timeline in history.tasks.values() for attempt in timeline.attempts}
-    return sorted(event.t_ns for actor in history.crashes.keys() & workers for event in history.crashes[actor])
+def crashes_ns(history: History) -> list[int]:
+    """When processes crashed, in order."""
+    return sorted(event.t_ns for crashes in history.crashes.values() for event in crashes)
 
 
 class AllowedDelays:
@@ -65,22 +62,33 @@ class AllowedDelays:
         self.pauses: Sequence[PromisedPause] = pauses_of(history)
         self._budget_ns = ns_of(policy.budget_s or 0.0)
 
-    def extended_ns(self, timeline: TaskTimeline, bound_ns: int, from_ns: int, until_ns: int) -> int:
-        """The bound, extended to the end plus `budget_s` of every fault, crash, and pause of the task, that overlaps this time."""
-        last_crash = bisect_right(self._crashes_ns, until_ns) - 1
-        crashes_ns = self._crashes_ns[last_crash : last_crash + 1] if last_crash >= 0 else ()
-        ends_ns = [crash_ns for crash_ns in crashes_ns if crash_ns >= from_ns]
-        ends_ns += [span.healed_ns for span in self._faults if span.overlaps(from_ns, until_ns)]
-        ends_ns += [
-            pause.until_ns
-            for pause in self.pauses
-            if pause.from_ns <= until_ns and pause.until_ns >= from_ns and pause.stops(timeline)
-        ]
-        return max([bound_ns, *(min(FOREVER_NS, end_ns + self._budget_ns) for end_ns in ends_ns)])
+    def extended_ns(
+        self, timeline: TaskTimeline, bound_ns: int, from_ns: int, until_ns: int, *, by_any: bool = False
+    ) -> int:
+        """The bound, extended to the end plus `budget_s` of every fault, crash, and pause of the task, that held the task up.
 
-    def is_paused_at(self, timeline: TaskTimeline, instant: int) -> bool:
-        """Whether the task was paused at this instant."""
-        return any(pause.from_ns <= instant < pause.until_ns and pause.stops(timeline) for pause in self.pauses)
+        That is one that overlaps the time from `from_ns` to `until_ns` and began by the bound, as far as others have extended it: what
+        comes later finds the task late already. `by_any`: all that overlap.
+        """
+        spans = sorted(self._spans(timeline, from_ns, until_ns))
+        before_ns = None
+        while before_ns != bound_ns:
+            before_ns = bound_ns
+            for begun_ns, ended_ns in spans:
+                if by_any or begun_ns <= bound_ns:
+                    bound_ns = max(bound_ns, min(FOREVER_NS, ended_ns + self._budget_ns))
+            last = bisect_right(self._crashes_ns, min(bound_ns, until_ns)) - 1
+            if last >= 0 and self._crashes_ns[last] >= from_ns:
+                bound_ns = max(bound_ns, self._crashes_ns[last] + self._budget_ns)
+        return bound_ns
+
+    def _spans(self, timeline: TaskTimeline, from_ns: int, until_ns: int) -> Iterator[tuple[int, int]]:
+        for fault in self._faults:
+            if fault.overlaps(from_ns, until_ns):
+                yield fault.begun_ns, fault.healed_ns
+        for pause in self.pauses:
+            if pause.from_ns <= until_ns and pause.until_ns >= from_ns and pause.stops(timeline):
+                yield pause.from_ns, pause.until_ns
 
 
 def closed_ns(history: History, timeline: TaskTimeline) -> int:

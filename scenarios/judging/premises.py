@@ -8,7 +8,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Any
 
 from scenarios.record.history import Event, History, TaskTimeline, ns_of
@@ -84,9 +83,8 @@ class OpenDuring(Premise):
         """By the submissions and their answers."""
         spans = [(_bit_ns(strike), strike.ended_ns or history.last_ns) for strike in _strikes(facts, self.fault)]
         for line in history.tasks.values():
-            for asked, answered in pairwise(line.submissions):
-                is_question = asked.event == "submit.invoke"
-                if is_question and any(asked.t_ns <= until and answered.t_ns >= since for since, until in spans):
+            for asked_ns, answered_ns in _open_submissions(line, history.last_ns):
+                if any(asked_ns <= until and answered_ns >= since for since, until in spans):
                     return ""
         return f"no submission was under way while {self.fault} was on: submit more tasks a second, or let the fault last longer"
 
@@ -310,6 +308,14 @@ def _answers(history: History, facts: RunFacts) -> Iterator[str]:
             yield f"run.json states an unknown premise: {stated.get(NAME)}; judge the run with the version of the lab that wrote it"
         else:
             yield premise.unmet(history, facts)
+
+
+def _open_submissions(line: TaskTimeline, last_ns: int) -> Iterator[tuple[int, int]]:
+    """When each submission was asked for, and when its client was answered, or the record ends."""
+    for place, asked in enumerate(line.submissions):
+        if asked.event == "submit.invoke":
+            later = (event for event in line.submissions[place + 1 :] if event.actor == asked.actor)
+            yield asked.t_ns, next((event.t_ns for event in later if event.event != "submit.invoke"), last_ns)
 
 
 def _strikes(facts: RunFacts, fault: str) -> Iterator[FaultRecord]:

@@ -87,5 +87,5 @@ class OpenTaskSearch:
         return dict.fromkeys(self._candidates(text))
 
     def _candidates(self, text: str) -> Iterator[str]:
-        for word in set(_WORD.findall(text)) & self._by_word.keys():
-            yield from (task for task, whole in self._by_word[word] if whole.search(text))
+        for word in dict.fromkeys(_WORD.findall(text)):
+            yield from (task for task, whole in self._by_word.get(word, ()) if whole.search(text))

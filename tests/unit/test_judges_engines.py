@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import judge
-from scenarios.judging.policy import NO_POLICY
+from scenarios.judging.policy import NO_POLICY, policy_from
 from scenarios.judging.verdict import Ruling
 from scenarios.record.events import Event
 from scenarios.stored.large.prefilter import prefilter
 from scenarios.stored.reading import read_files
 from tests.anomalies import AUDITED_KINDS, KINDS, planted
 from tests.examples import examples
+from tests.histories import events
 from tests.history_drafts import Draft
 from tests.history_files import write_by_actor
 from tests.history_strategies import Life, legal_drafts, live
@@ -73,6 +74,79 @@ def _assert_engines_agree(draft: Draft, events: list[Event]) -> None:
             prefiltered.recorded, claims=Guarantee, policy=draft.policy, unremarkable=prefiltered.unremarkable
         )
 
+    assert parts.to_json() == whole.to_json()
+
+
+IDLE_CRASH = """
+0     c   submit.invoke A
+0.01  c   submit.ok A
+0.02  c   submit.invoke B
+0.03  c   submit.ok B
+0.5   w2  attempt.start B attempt=1
+0.7   w2  effect B attempt=1
+0.8   w2  attempt.ok B attempt=1
+1     w1  attempt.start A attempt=1
+2     w1  attempt.fail A attempt=1 error=transient
+3     w2  crash -
+8     w1  attempt.start A attempt=2
+8.5   w1  effect A attempt=2
+9     w1  attempt.ok A attempt=2
+20    lab final done=A,B
+"""
+"""A worker that ran unremarkable tasks only crashes, and so delays the retry of another."""
+KNOWN_ACK = """
+0     c   submit.invoke A
+0.01  c   submit.ok A
+0.02  c   submit.invoke B
+0.03  c   submit.ok B
+0.5   w1  attempt.start A attempt=1
+1     lab fault.begin - fault=ack_swallowed target=broker
+1     w2  attempt.start B attempt=1
+1.05  w2  effect B attempt=1
+1.1   w2  attempt.ok B attempt=1
+1.2   lab fault.bit - fault=ack_swallowed target=broker
+1.2   w2  ack.info B attempt=1
+1.25  w1  effect A attempt=1
+1.3   w1  attempt.ok A attempt=1
+1.5   lab fault.healed - fault=ack_swallowed target=broker
+3     w1  attempt.start A attempt=2
+4     w1  attempt.ok A attempt=2
+20    lab final done=A,B
+"""
+"""The message that a fault hit is that of an unremarkable task: so it excuses the repeat of no other."""
+NAMED_LEASE = """
+0     c   submit.invoke A
+0.01  c   submit.ok A
+0.9   w1  lease.acquired - resource=task:A fence=1 ttl_s=1
+1     w1  attempt.start A attempt=1
+7.9   w1  effect A attempt=1
+8     w1  attempt.ok A attempt=1
+20    lab final done=A
+"""
+"""The lease on an unremarkable task has the name of a task."""
+
+
+@pytest.mark.parametrize(
+    ("lines", "policy", "broken"),
+    [
+        (IDLE_CRASH, {"delays_s": [[1, 2]], "tolerance_s": 0.5, "budget_s": 10, "attempts_max": 3}, set()),
+        (KNOWN_ACK, {}, {Guarantee.DUPLICATES_EXPLAINED}),
+        (NAMED_LEASE, {"renew_s": 4}, {Guarantee.LEASE_KEPT}),
+    ],
+    ids=["crash of an idle worker", "ack of an unremarkable task", "lease under the name of a task"],
+)
+def test_what_unremarkable_tasks_tell_of_others_is_not_lost(
+    lines: str, policy: dict[str, object], broken: set[Guarantee], tmp_path: Path
+) -> None:
+    files = write_by_actor(events(lines), tmp_path)
+    limits = policy_from(policy)
+
+    whole = judge(read_files(files), claims=Guarantee, policy=limits)
+    reduced = prefilter(files, limits)
+    parts = judge(reduced.recorded, claims=Guarantee, policy=limits, unremarkable=reduced.unremarkable)
+
+    relevant = {Guarantee.RETRY_SCHEDULE, Guarantee.DUPLICATES_EXPLAINED, Guarantee.LEASE_KEPT}
+    assert {one.guarantee for one in whole.verdicts if one.ruling is Ruling.BROKEN} & relevant == broken
     assert parts.to_json() == whole.to_json()
 
 

@@ -117,6 +117,13 @@ SWALLOWED = strike("ack_swallowed")
         (
             OpenDuring("service_paused"),
             facts(strike("service_paused")),
+            "1.9 client submit.invoke a\n9 lab final pending=a",
+            "1.8 client submit.invoke a\n1.9 client submit.ok a\n9 lab final pending=a",
+            "no submission was under way while service_paused was on: submit more tasks a second, or let the fault last longer",
+        ),
+        (
+            OpenDuring("service_paused"),
+            facts(strike("service_paused")),
             "1.9 client submit.invoke a\n5.1 client submit.ok a",
             "1.8 client submit.invoke a\n1.9 client submit.ok a\n5.1 client submit.invoke b\n5.2 client submit.ok b",
             "no submission was under way while service_paused was on: submit more tasks a second, or let the fault last longer",

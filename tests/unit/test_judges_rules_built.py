@@ -29,6 +29,9 @@ RENEWED = tuple(f"{at_s} w1 lease.renewed - resource=A fence=1 ttl_s=1" for at_s
         pytest.param("held", [LEASE, START, *fault(2, 3, "process_paused", "w1")], {"renew_s": 4}, id="its worker stood still"),
         pytest.param(("A",), [LEASE, START, *fault(6, 7)], {"renew_s": 4}, id="a fault after the lease was long over"),
         pytest.param("held", [LEASE, START, "4 w1 crash -"], {"renew_s": 4}, id="its worker died"),
+        pytest.param(("A",), [LEASE.replace("resource=A", "resource=task:A"), START], {"renew_s": 4}, id="never renewed, under the name of a task"),
+        pytest.param("held", [LEASE, START, "0.5 client submit.ok A deadline_s=2"], {"renew_s": 4, "ends_at_deadline": True}, id="past the deadline at which it expires"),
+        pytest.param(("A",), [LEASE, START, "0.5 client submit.ok A deadline_s=2"], {"renew_s": 4}, id="past a deadline at which it goes on"),
     ],
 )  # fmt: skip
 def test_an_attempt_that_works_long_renews_its_lease(

@@ -27,7 +27,7 @@ def check(history: History, policy: Policy) -> Findings:
         due_ns = ns_of(due_s[1])
         if timeline.attempts:
             latest_late_s = max(latest_late_s, (timeline.attempts[0].started_ns - due_ns) / NS_PER_S)
-        found = late_start(history, allowed, timeline, due_ns, tolerance_ns, "its time")
+        found = late_start(history, allowed, timeline, due_ns, tolerance_ns, "its time", by_any=True)
         if found is not None:
             violations.append(found)
     return Findings(

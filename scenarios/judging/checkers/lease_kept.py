@@ -2,7 +2,7 @@
 
 From its acquisition, and from each renewal, the next renewal comes within `renew_s` and `tolerance_s`, or the attempt ends. If the
 worker crashed, was paused or was cut off in that time, nothing is proven; nor for an attempt that released its lease or had no end, nor
-after its task was cancelled, expired or dead.
+after its task was cancelled, expired or dead, or past a deadline at which it expires (`policy.ends_at_deadline`).
 """
 
 from bisect import bisect_left, bisect_right
@@ -23,7 +23,8 @@ def check(history: History, policy: Policy) -> Findings:
     bound_ns = ns_of(policy.renew_s + (policy.tolerance_s or 0.0))
     violations: list[Violation] = []
     exercised = 0
-    for task in history.leases:
+    for resource in history.leases:
+        task = resource.removeprefix("task:")
         timeline = history.tasks.get(task)
         if timeline is None:
             continue
@@ -31,7 +32,7 @@ def check(history: History, policy: Policy) -> Findings:
             gap_ns
             for attempt in timeline.attempts
             for gap_ns in _gaps_ns(
-                history, timeline, history.actor_leases.get((task, attempt.actor)), attempt, bound_ns
+                history, timeline, history.actor_leases.get((resource, attempt.actor)), attempt, bound_ns, policy
             )
         ]
         exercised += bool(gaps_ns)
@@ -44,7 +45,12 @@ def check(history: History, policy: Policy) -> Findings:
 
 
 def _gaps_ns(
-    history: History, timeline: TaskTimeline, own: ActorLeases | None, attempt: AttemptRecord, bound_ns: int
+    history: History,
+    timeline: TaskTimeline,
+    own: ActorLeases | None,
+    attempt: AttemptRecord,
+    bound_ns: int,
+    policy: Policy,
 ) -> list[int]:
     """From each acquisition or renewal to the next, or to the attempt's end; only where that lasted beyond the bound, without excuse."""
     ended_ns = attempt.ended_ns
@@ -54,7 +60,7 @@ def _gaps_ns(
     first = own.acquired[acquired - 1]
     if ended_ns <= first.t_ns + bound_ns:
         return []
-    ended_ns = min(ended_ns, closed_ns(history, timeline), _deadline_ns(timeline))
+    ended_ns = min(ended_ns, closed_ns(history, timeline), _expires_ns(timeline, policy))
     since, until = (bisect_left(own.events, instant, key=T_NS) for instant in (first.t_ns, ended_ns))
     hold = [event for event in own.events[since:until] if event.fence in (None, first.fence)]
     if any(event.event == "lease.released" for event in hold):
@@ -67,8 +73,10 @@ def _gaps_ns(
     ]
 
 
-def _deadline_ns(timeline: TaskTimeline) -> int:
-    return FOREVER_NS if timeline.deadline_s is None else ns_of(timeline.deadline_s)
+def _expires_ns(timeline: TaskTimeline, policy: Policy) -> int:
+    if not policy.ends_at_deadline or timeline.deadline_s is None:
+        return FOREVER_NS
+    return ns_of(timeline.deadline_s)
 
 
 def _is_excused(history: History, attempt: AttemptRecord, from_ns: int, until_ns: int) -> bool:

@@ -1,6 +1,6 @@
 """A task that has not succeeded by `deadline_s` does not end as done, where `policy.ends_at_deadline` says so.
 
-Where there are rows, no row SUCCEEDED comes later than the deadline and `tolerance_s`. Where there are none, a task that is listed as
+If there are rows, the first row SUCCEEDED comes no later than the deadline and `tolerance_s`. If there are none, a task that is listed as
 done has an attempt that ended ok by then. Where submissions of a task differ, the latest deadline counts.
 """
 

@@ -1,9 +1,11 @@
 """After the last `fault.healed` the system catches up within `policy.budget_s` (rules 17 and 18).
 
-Witnesses are the tasks with an attempt that ended, or that were still pending, more than `budget_s` later; for tasks acknowledged, due
-or redriven after the healing, the budget begins then. A task that waits rightly at the end is no witness. The lab's own waiting time
-proves nothing.
+Witnesses are the tasks with an attempt that ended, or that were still pending, more than `budget_s` later; for tasks acknowledged or
+due after the healing, the budget begins then, and again with each redrive. A task that waits rightly at the end is no witness. The
+lab's own waiting time proves nothing.
 """
+
+from itertools import pairwise
 
 from scenarios.judging.lateness import AllowedDelays, closed_ns, is_awaited
 from scenarios.judging.policy import Policy
@@ -29,48 +31,51 @@ def check(history: History, policy: Policy) -> Findings:
         return Findings(exercised=exercised, undecided=undecided, figures=figures)
     allowed = AllowedDelays(history, policy)
     budget_ns = ns_of(policy.budget_s)
-    violations = []
-    for timeline in history.tasks.values():
-        found = _late(history, allowed, timeline, policy, _since_ns(timeline, healed_ns), budget_ns)
-        if found is not None:
-            violations.append(found)
+    found = (
+        _late(history, allowed, timeline, policy, _since_ns(timeline, healed_ns), budget_ns)
+        for timeline in history.tasks.values()
+    )
+    violations = [violation for violation in found if violation is not None]
     return Findings(tuple(violations), exercised=exercised, figures=figures)
 
 
 def _since_ns(timeline: TaskTimeline, healed_ns: int) -> int:
-    """When the budget of this task begins."""
+    """When the first budget of this task begins."""
     since_ns = timeline.acknowledged_ns
     ready_ns = since_ns if since_ns != FOREVER_NS else (timeline.invoked_ns if timeline.submissions else healed_ns)
     if timeline.due_s is not None:
         ready_ns = max(ready_ns, ns_of(timeline.due_s[1]))
-    if timeline.redrives_ns:
-        ready_ns = max(ready_ns, timeline.redrives_ns[-1])
     return max(healed_ns, ready_ns)
 
 
 def _late(
     history: History, allowed: AllowedDelays, timeline: TaskTimeline, policy: Policy, since_ns: int, budget_ns: int
 ) -> Violation | None:
-    limit_ns = since_ns + budget_ns
-    worked_ns = _last_work_ns(history, timeline)
-    if worked_ns > limit_ns and worked_ns > allowed.extended_ns(timeline, limit_ns, since_ns + 1, worked_ns):
-        what = f"still running {(worked_ns - since_ns) / NS_PER_S:.3g} s after the last healing, or its submission"
-        return Violation(timeline.task, Proof.EVENTS, f"{what}; the budget is {policy.budget_s:g} s")
-    end_ns = history.end_ns
+    begins_ns = [since_ns, *(instant for instant in timeline.redrives_ns if instant > since_ns)]
+    for begun_ns, until_ns in pairwise([*begins_ns, FOREVER_NS]):
+        limit_ns = begun_ns + budget_ns
+        worked_ns = _last_work_ns(history, timeline, until_ns)
+        if worked_ns > limit_ns and worked_ns > allowed.extended_ns(timeline, limit_ns, begun_ns + 1, worked_ns):
+            what = f"still running {(worked_ns - begun_ns) / NS_PER_S:.3g} s after the last healing, its submission or its redrive"
+            return Violation(timeline.task, Proof.EVENTS, f"{what}; the budget is {policy.budget_s:g} s")
+    begun_ns, end_ns = begins_ns[-1], history.end_ns
+    limit_ns = begun_ns + budget_ns
     if end_ns <= limit_ns or not _is_unfinished(history, allowed, timeline, policy):
         return None
-    latest_ns = allowed.extended_ns(timeline, limit_ns, since_ns + 1, end_ns)
+    latest_ns = allowed.extended_ns(timeline, limit_ns, begun_ns + 1, end_ns)
     if end_ns <= latest_ns or closed_ns(history, timeline) <= latest_ns:
         return None
-    what = f"still pending {(end_ns - since_ns) / NS_PER_S:.3g} s after the last healing, or its submission"
+    what = f"still pending {(end_ns - begun_ns) / NS_PER_S:.3g} s after the last healing, its submission or its redrive"
     return Violation(timeline.task, Proof.RECORD, f"{what}; the budget is {policy.budget_s:g} s")
 
 
-def _last_work_ns(history: History, timeline: TaskTimeline) -> int:
-    """When its last attempt ended; in a history without ends of attempts, when it had its last effect."""
+def _last_work_ns(history: History, timeline: TaskTimeline, until_ns: int) -> int:
+    """When its last attempt up to this instant ended; in a history without ends of attempts, when it had its last effect."""
     if history.records_ends:
-        return max((one.ended_ns for one in timeline.attempts if one.ended_ns is not None), default=-FOREVER_NS)
-    return timeline.effects[-1].t_ns if timeline.effects else -FOREVER_NS
+        ends_ns = (one.ended_ns for one in timeline.attempts if one.ended_ns is not None)
+    else:
+        ends_ns = (effect.t_ns for effect in timeline.effects)
+    return max((end_ns for end_ns in ends_ns if end_ns <= until_ns), default=-FOREVER_NS)
 
 
 def _is_unfinished(history: History, allowed: AllowedDelays, timeline: TaskTimeline, policy: Policy) -> bool:

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from scenarios.judging.causes import Cause, Repeat, may_be_unreported, repeats_of
-from scenarios.judging.lateness import AllowedDelays, closed_ns, worker_crashes_ns
+from scenarios.judging.lateness import AllowedDelays, closed_ns, crashes_ns
 from scenarios.judging.policy import Policy
 from scenarios.judging.reconciliation import latest_retry_ns, numbers_in_rounds
 from scenarios.judging.verdict import Findings, Proof, Violation
@@ -25,7 +25,7 @@ _COUNTED = (Cause.FAILED_BEFORE, Cause.UNEXPLAINED)
 def check(history: History, policy: Policy) -> Findings:
     """Tasks retried too soon, too late, never, too often or after a permanent failure."""
     repeats = repeats_of(history, policy)
-    allowed = AllowedDelays(history, policy, worker_crashes_ns(history))
+    allowed = AllowedDelays(history, policy, crashes_ns(history))
     violations: list[Violation] = []
     exercised = 0
     for timeline in history.tasks.values():

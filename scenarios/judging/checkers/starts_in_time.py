@@ -39,13 +39,22 @@ def _wait_s(timeline: TaskTimeline, policy: Policy) -> float | None:
 
 
 def late_start(
-    history: History, allowed: AllowedDelays, timeline: TaskTimeline, ready_ns: int, wait_ns: int, after: str
+    history: History,
+    allowed: AllowedDelays,
+    timeline: TaskTimeline,
+    ready_ns: int,
+    wait_ns: int,
+    after: str,
+    *,
+    by_any: bool = False,
 ) -> Violation | None:
-    """The violation of a task that had not started within `wait_ns`, extended by its excuses; else None."""
+    """The violation of a task that had not started within `wait_ns`, extended by its excuses (`by_any`: all between); else None."""
     bound_ns = min(FOREVER_NS, ready_ns + wait_ns)
     if timeline.attempts:
         started_ns = timeline.attempts[0].started_ns
-        if started_ns <= bound_ns or started_ns <= allowed.extended_ns(timeline, bound_ns, ready_ns, started_ns):
+        if started_ns <= bound_ns or started_ns <= allowed.extended_ns(
+            timeline, bound_ns, ready_ns, started_ns, by_any=by_any
+        ):
             return None
         if closed_ns(history, timeline) <= bound_ns:
             return None
@@ -54,7 +63,7 @@ def late_start(
     end_ns = history.end_ns
     if end_ns <= bound_ns or not never_started(history, timeline) or not is_awaited(history, timeline):
         return None
-    latest_ns = allowed.extended_ns(timeline, bound_ns, ready_ns, end_ns)
+    latest_ns = allowed.extended_ns(timeline, bound_ns, ready_ns, end_ns, by_any=by_any)
     if end_ns <= latest_ns or closed_ns(history, timeline) <= latest_ns:
         return None
     what = f"had not started {(end_ns - ready_ns) / NS_PER_S:.3g} s after {after}"

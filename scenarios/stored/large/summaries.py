@@ -63,7 +63,7 @@ _COUNTED = (
 """Events that an unremarkable task may have, each counted in its own six bits of one sum."""
 
 _IGNORED = (
-    *("ack.invoke", "ack.ok", "ack.info"),
+    *("ack.invoke", "ack.ok"),
     *("cancel.invoke", "cancel.fail", "cancel.info"),
 )
 """Events that no checker needs from a task that ran once and succeeded."""
@@ -72,6 +72,8 @@ _OTHER_BIT = 60
 """Above all counters: the sum is at least 2**60 if the subject has any other event."""
 
 
+_TASK = "task:"
+"""The optional prefix of a lease on a task; such a lease is a subject of its own in `summaries`."""
 _MARK = "\x01"
 """Prefix of event names that have a row of their own in `summaries`."""
 
@@ -150,6 +152,10 @@ class Summaries:
             yield "start_ns > acknowledged_ns + ?", [ns_of(policy.wait_s)]
         if policy.renew_s is not None:
             yield "end_ns > lease_ns + ?", [ns_of(policy.renew_s)]
+            yield (
+                f"subject IN (SELECT substr(subject, {len(_TASK) + 1}) FROM summaries WHERE starts_with(subject, '{_TASK}'))",
+                [],
+            )
         if _limits_all(policy):
             yield "true", []
         if "pause.ok" in self._spans:
