@@ -22,10 +22,6 @@ class Deed(ABC):
 
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def is_for(self, limits: Limits) -> bool:
-        """Whether the system can have it done."""
-        return self.needs <= limits.capabilities
-
     @abstractmethod
     def acts(self, arrivals: Sequence[Arrival], chance: Random, limits: Limits) -> Sequence[Act]:
         """What is done when."""

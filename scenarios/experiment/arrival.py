@@ -45,3 +45,7 @@ class Limits:
     attempts_max: int
     pace: Pace
     capabilities: frozenset[str] = frozenset()
+
+    def allow(self, needs: frozenset[str]) -> bool:
+        """Whether the system can do all of this."""
+        return needs <= self.capabilities

@@ -34,7 +34,7 @@ class Clients:
         self._began_ns = 0
         self._is_over = False
         self._over = stage.signal()
-        self._operator = Operator(stage, submissions, acts, stage.signal()) if acts else None
+        self._operator = Operator(stage, submissions, acts) if acts else None
 
     def start(self) -> None:
         """Start every client of the roster, and the person."""
@@ -84,9 +84,11 @@ class Clients:
         for number in range(1, arrival.tries + 1):
             if self._submissions.submit(client, arrival.submit, actor).kind == "ok":
                 break
-            if number < arrival.tries and self._rest(RETRY_DELAY_S * number):
+            if number == arrival.tries or self._rest(RETRY_DELAY_S * number):
                 return
         for _ in range(arrival.again):
+            if self._is_over:
+                return
             self._submissions.submit(client, arrival.submit, actor)
         if arrival.cancel_s is not None and not self._rest(arrival.cancel_s):
             self._submissions.cancel(client, arrival.submit.task, actor)

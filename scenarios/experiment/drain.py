@@ -29,12 +29,12 @@ def drain(
     stage: Stage,
     read_account: Callable[[], Account],
     outside: Outside,
-    outcomes: Callable[[], Mapping[str, str]],
+    awaited: Callable[[Account], Mapping[str, str]],
     *,
     quiet_s: float,
     budget_s: float,
 ) -> Drained:
-    """Wait for the end of every acknowledged task.
+    """Wait for the end of every acknowledged task; `awaited`: the outcomes of submissions, and of what a system makes itself.
 
     The criterion: every acknowledged task has ended; or nothing has moved for `quiet_s`, longer than the system ever rests
     while it has work, so the remaining tasks are stuck. If tasks still move when `budget_s` is used up, it is not met.
@@ -49,7 +49,7 @@ def drain(
         took_s = _seconds(began_ns, now_ns)
         if account != last or outside.quiet_s() < LOOK_S:
             last, moved_ns = account, now_ns
-        if all_ended(account, outcomes()):
+        if all_ended(account, awaited(account)):
             ended_since_ns = now_ns if ended_since_ns is None else ended_since_ns
             if _seconds(ended_since_ns, now_ns) >= SETTLED_S:
                 return Drained(account, True, "every acknowledged task has ended", took_s, asked_ns)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from scenarios.contract.system import Client, Pause, ReadStatus, Redrive, Resume, SetSchedule
 from scenarios.experiment.arrival import Act, RedriveWhenDead
-from scenarios.experiment.stage import Signal, Stage
+from scenarios.experiment.stage import Stage
 from scenarios.experiment.submissions import Submissions
 
 OPERATOR = "operator"
@@ -16,13 +16,13 @@ DEAD_WITHIN_S = 12.0
 
 
 class Operator:
-    """Carries out what is planned, in one flow. `over`: is waited on; `is_over` says when to stop."""
+    """Carries out what is planned, in one flow."""
 
-    def __init__(self, stage: Stage, submissions: Submissions, acts: Sequence[Act], over: Signal) -> None:
+    def __init__(self, stage: Stage, submissions: Submissions, acts: Sequence[Act]) -> None:
         self._stage = stage
         self._submissions = submissions
         self._acts = acts
-        self._over = over
+        self._over = stage.signal()
         self._is_over = False
         self._unsure_ns: dict[str, int] = {}
         """By task: when it was first asked to be put back, where the answer left open whether it was."""
@@ -54,18 +54,24 @@ class Operator:
         return max(0.0, max(ends_s, default=0.0) - self._stage.now_ns() / 1e9)
 
     def _do(self, client: Client, does: Pause | Resume | SetSchedule) -> None:
-        """Until it is surely done, or surely cannot be."""
-        for _ in range(TRIES_MAX):
-            if self._submissions.tell(client, does, OPERATOR).kind != "info" or self._rest(AGAIN_S):
+        """Until it is surely done, or surely cannot be. What an earlier try left open counts from that try."""
+        asked_ns = self._stage.now_ns()
+        for number in range(TRIES_MAX):
+            outcome = self._submissions.tell(client, does, OPERATOR, asked_ns=asked_ns, is_unsure=number > 0)
+            if outcome.kind != "info" or self._rest(AGAIN_S):
                 return
 
     def _redrive_all(self, client: Client, tasks: list[str]) -> None:
         until_ns = self._stage.now_ns() + round(DEAD_WITHIN_S * 1e9)
         left = list(tasks)
         while left and self._stage.now_ns() < until_ns:
-            left = [task for task in left if not self._redriven(client, task)]
+            left = [task for task in left if self._may_be_redriven(task) and not self._redriven(client, task)]
             if left and self._rest(AGAIN_S):
                 return
+
+    def _may_be_redriven(self, task: str) -> bool:
+        """False for a task that was surely refused: it never dies."""
+        return self._submissions.outcomes.get(task) != "fail"
 
     def _redriven(self, client: Client, task: str) -> bool:
         """Whether the task was seen dead and was put back. After a try that left that open, its status tells."""

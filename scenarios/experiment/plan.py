@@ -11,11 +11,10 @@ from scenarios.experiment.arrival import Arrival as Arrival
 from scenarios.experiment.arrival import Limits
 from scenarios.experiment.ranges import Between, draw, draw_all, ranges_of
 from scenarios.experiment.scenario import Outlasting, Scenario, Strike, Workload
+from scenarios.judging.premises import UNSTATED_S
 
 TASKS_PER_USER = 10
 """Well below any sensible rate limit per user: this workload must not reach one."""
-UNSTATED_S = 2.0
-"""Assumed duration of a lease or lock that a system does not state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +36,12 @@ def plan(
     workload, named = scenario.workload, f"{seed}/{scenario.name}"
     arrivals = _arrivals(workload, Random(f"{named}/workload"), attempts_max=attempts_max)
     for number, trait in enumerate(workload.traits):
-        if trait.is_for(limits):
+        if limits.allow(trait.needs):
             arrivals = trait.given(arrivals, Random(f"{named}/trait-{number}"), limits)
     acts = [
         act
         for number, deed in enumerate(workload.deeds)
-        if deed.is_for(limits)
+        if limits.allow(deed.needs)
         for act in deed.acts(arrivals, Random(f"{named}/deed-{number}"), limits)
     ]
     chance = Random(f"{seed}/{scenario.name}/faults")

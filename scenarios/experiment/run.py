@@ -251,7 +251,7 @@ class Experiment:
             self.stage,
             self.account,
             self.outside,
-            lambda: self.submissions.awaited,
+            self.submissions.awaited,
             quiet_s=quiet_s,
             budget_s=self.timing.budget_s,
         )
@@ -274,10 +274,11 @@ class Experiment:
 
     def _note_open(self, drained: Drained) -> None:
         """The tasks that have not ended, with their ids: those surely refused only if the system lists them as pending."""
-        ended, pending = ended_in(drained.account), set(drained.account.pending or ())
+        ended, pending = ended_in(drained.account), drained.account.pending or ()
+        awaited = self.submissions.awaited(drained.account)
+        possible = [task for task, kind in awaited.items() if kind != "fail"]
         ids = self.submissions.ids
-        open_tasks = (task for task, kind in self.submissions.outcomes.items() if kind != "fail" or task in pending)
-        self.open_tasks = {task: ids.get(task) for task in open_tasks if task not in ended}
+        self.open_tasks = {task: ids.get(task) for task in [*possible, *pending] if task not in ended}
         if self.open_tasks:
             self.places = self.stage.places()
 

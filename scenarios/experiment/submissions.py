@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from scenarios.contract.system import Cancel, Client, Outcome, Pause, Resume, SetSchedule, Submit
+from scenarios.contract.system import Account, Cancel, Client, Outcome, Pause, Resume, SetSchedule, Submit
 from scenarios.experiment.stage import Records, Signal
 from scenarios.judging.policy import Schedule
 
@@ -28,8 +28,8 @@ class Submissions:
         self._outcomes: dict[str, str] = {}
         self._acknowledged = 0
         self._answered = 0
-        self._demanded: dict[str, str] = {}
-        """The tasks that the system has to make of acknowledged ones."""
+        self._parents: dict[str, str] = {}
+        """By task that the system has to make: the task that demands it when it is done."""
         self.last_detail = ""
         self.schedules: dict[str, Schedule] = {}
         """By name: those that clients have set up, with the instant of the first occurrence."""
@@ -62,17 +62,25 @@ class Submissions:
         )
         self.note(submit.task, outcome)
         if outcome.kind == "ok":
-            self._demanded.update(dict.fromkeys(_family_of(submit.payload), "ok"))
+            with self._lock:
+                self._parents.update(_parents_in(submit.task, submit.payload))
         return outcome
 
-    def tell(self, client: Client, does: Pause | Resume | SetSchedule, actor: str) -> Outcome:
-        """One deed of a person; what was promised is recorded, with the interval in which it came into force."""
-        asked_ns = self._now_ns()
+    def tell(
+        self, client: Client, does: Pause | Resume | SetSchedule, actor: str, *, asked_ns: int, is_unsure: bool
+    ) -> Outcome:
+        """One deed of a person; what was promised is recorded, with the interval in which it came into force.
+
+        `asked_ns`: when it was first asked for. `is_unsure`: an earlier try may have done it; a resumption that is refused then has
+        taken place.
+        """
         outcome = client.invoke(does)
         if outcome.kind == "ok" and isinstance(does, SetSchedule):
             first_s = self._now_ns() / 1e9 + does.every_s
             until_s = first_s + (does.times - 1) * does.every_s
             self.schedules[does.name] = Schedule(does.every_s, since_s=first_s, until_s=until_s)
+        elif isinstance(does, Resume) and outcome.kind == "fail" and is_unsure:
+            self._records.record(_PROMISES[Resume], actor=actor, scope=does.scope, asked_ns=asked_ns)
         elif outcome.kind == "ok" and not isinstance(does, SetSchedule):
             self._records.record(_PROMISES[type(does)], actor=actor, scope=does.scope, asked_ns=asked_ns)
         return outcome
@@ -131,16 +139,17 @@ class Submissions:
         with self._lock:
             return dict(self._outcomes)
 
-    @property
-    def awaited(self) -> Mapping[str, str]:
-        """`outcomes`, and as acknowledged the tasks that the system has to make of acknowledged ones."""
+    def awaited(self, account: Account) -> Mapping[str, str]:
+        """`outcomes`, and as acknowledged the tasks that the system has to make of those that are done by this account."""
+        done = set(account.done or ())
         with self._lock:
-            return {**self._demanded, **self._outcomes}
+            demanded = {task: "ok" for task, parent in self._parents.items() if parent in done}
+            return {**demanded, **self._outcomes}
 
 
-def _family_of(payload: Mapping[str, Any]) -> Iterator[str]:
-    """The names of all tasks that a payload demands, of its children, too."""
+def _parents_in(task: str, payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every task that a payload demands, and its children, each with the task that demands it."""
     demanded = [*payload.get("children", ()), *([payload["then"]] if "then" in payload else [])]
     for one in demanded:
-        yield str(one["task"])
-        yield from _family_of(one)
+        yield str(one["task"]), task
+        yield from _parents_in(str(one["task"]), one)

@@ -12,20 +12,16 @@ from typing import Any, ClassVar
 
 from scenarios.experiment.arrival import Arrival, Limits
 from scenarios.experiment.ranges import Between, draw
-from scenarios.judging.premises import UNSTATED_LEASE_S
+from scenarios.judging.premises import UNSTATED_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trait(ABC):
-    """Of about `percent` of the tasks. `needs`: the capability without which the lab plans nothing of it."""
+    """Of about `percent` of the tasks. `needs`: the capabilities without which the lab plans nothing of it."""
 
-    needs: ClassVar[str | None] = None
+    needs: ClassVar[frozenset[str]] = frozenset()
 
     percent: int = 100
-
-    def is_for(self, limits: Limits) -> bool:
-        """Whether the system can have it."""
-        return self.needs is None or self.needs in limits.capabilities
 
     def given(self, arrivals: Sequence[Arrival], chance: Random, limits: Limits) -> tuple[Arrival, ...]:
         """The same submissions, `percent` of them with this trait: at least one, where one may have it."""
@@ -85,7 +81,7 @@ class OutlastsLease(Trait):
     leases: float | Between[float] = 1.5
 
     def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
-        lease_s = limits.pace.lease_s or UNSTATED_LEASE_S
+        lease_s = limits.pace.lease_s or UNSTATED_S
         return _with(arrival, work_s=round(lease_s * draw(self.leases, chance), 3))
 
 
@@ -93,7 +89,7 @@ class OutlastsLease(Trait):
 class HasResult(Trait):
     """Its handler hands back a result of `size` characters."""
 
-    needs = "result"
+    needs = frozenset({"result"})
 
     size: int | Between[int] = 20
 
@@ -119,7 +115,7 @@ class HasChildren(Trait):
     `joined`: and one payload to run when all of the `count` are done.
     """
 
-    needs = "children"
+    needs = frozenset({"children"})
 
     count: int | Between[int] = 3
     deep: int = 1
@@ -139,7 +135,7 @@ class HasChildren(Trait):
 class IsCancelled(Trait):
     """Its client withdraws it `after_s` seconds after its acknowledgement."""
 
-    needs = "cancel"
+    needs = frozenset({"cancel"})
 
     after_s: float | Between[float] = 0.1
 
@@ -151,7 +147,7 @@ class IsCancelled(Trait):
 class HasDeadline(Trait):
     """It must not start later than `deadline_s` seconds after its submission."""
 
-    needs = "deadline"
+    needs = frozenset({"deadline"})
 
     deadline_s: float | Between[float] = 1.0
 
@@ -163,7 +159,7 @@ class HasDeadline(Trait):
 class OutlastsDeadline(Trait):
     """It has a deadline, and works until `beyond_s` seconds after it, even if it starts at once."""
 
-    needs = "deadline"
+    needs = frozenset({"deadline"})
 
     deadline_s: float | Between[float] = 1.0
     beyond_s: float = 1.5
@@ -177,7 +173,7 @@ class OutlastsDeadline(Trait):
 class IsScheduled(Trait):
     """It must not start earlier than `due_s` seconds after its submission."""
 
-    needs = "due"
+    needs = frozenset({"due"})
 
     due_s: float | Between[float] = 1.0
 
@@ -189,7 +185,7 @@ class IsScheduled(Trait):
 class IsOrdered(Trait):
     """It has one of `keys` ordering keys."""
 
-    needs = "order_key"
+    needs = frozenset({"order_key"})
 
     keys: int = 3
 
@@ -201,7 +197,7 @@ class IsOrdered(Trait):
 class HasPriority(Trait):
     """It has one of `classes` priorities, 1 the lowest."""
 
-    needs = "priority"
+    needs = frozenset({"priority"})
 
     classes: int = 2
 
@@ -213,7 +209,7 @@ class HasPriority(Trait):
 class HasScope(Trait):
     """It has one of `scopes` scopes, `scope-1` and so on."""
 
-    needs = "scope"
+    needs = frozenset({"scope"})
 
     scopes: int = 2
 
@@ -225,7 +221,7 @@ class HasScope(Trait):
 class IsResubmitted(Trait):
     """Its client submits it `times` times more by the same key, as after an answer that was lost."""
 
-    needs = "key"
+    needs = frozenset({"key"})
 
     times: int = 1
 
@@ -237,7 +233,7 @@ class IsResubmitted(Trait):
 class SharesKey(Trait):
     """After `after_s` seconds another task, with another payload, is submitted once under the same key."""
 
-    needs = "key"
+    needs = frozenset({"key"})
 
     after_s: float | Between[float] = 0.5
 
@@ -249,7 +245,9 @@ class SharesKey(Trait):
 
     def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
         task = f"{arrival.submit.task}-again"
-        other = replace(arrival, at_s=round(arrival.at_s + draw(self.after_s, chance), 3), tries=1)
+        other = replace(
+            arrival, at_s=round(arrival.at_s + draw(self.after_s, chance), 3), tries=1, again=0, cancel_s=None
+        )
         return _submitting(other, task=task, payload={**arrival.submit.payload, "task": task})
 
 

@@ -15,8 +15,8 @@ from scenarios.record.run_facts import FaultRecord, RunFacts
 
 ACKNOWLEDGED_SHARE_MIN = 0.1
 """Minimum share of acknowledged tasks among those submitted after the warm-up."""
-UNSTATED_LEASE_S = 2.0
-"""Assumed duration of a lease that a system does not state."""
+UNSTATED_S = 2.0
+"""Assumed duration of a lease or lock that a system does not state."""
 NAME = "premise"
 """The field of a premise in run.json that names its class."""
 
@@ -179,7 +179,7 @@ class LeaseOutlasted(Premise):
         """By the longest attempt."""
         of_tasks = (events for name, events in history.leases.items() if _is_of_task(name, history))
         told_s = max((event.ttl_s or 0.0 for events in of_tasks for event in events), default=0.0)
-        lease_s = max(facts.pace.get("lease_s", UNSTATED_LEASE_S), told_s)
+        lease_s = max(facts.pace.get("lease_s", UNSTATED_S), told_s)
         attempts = [attempt for line in history.tasks.values() for attempt in line.attempts]
         lasted_s = max(
             ((one.ended_ns - one.started_ns) / 1e9 for one in attempts if one.ended_ns is not None), default=0.0

@@ -152,8 +152,7 @@ class LosesResults(Small):
 class LosesResultsUnseen(WithoutAccount):
     """The same, and it lists nothing; its clients are all that knows."""
 
-    def shown(self, id_: int, state: str) -> str:
-        return "ACCEPTED" if id_ % EVERY == 0 else state
+    shown = LosesResults.shown
 
 
 class ForgetsResults(Small):
@@ -202,7 +201,7 @@ acts_before = Small("ActsBefore")
 takes_over_silently = Small("TakesOverSilently")
 takes_over_at_once = Small("TakesOverAtOnce")
 ends_by_itself = Small("EndsByItself")
-takes_nothing_over = Small("TakesNothingOver")
+takes_nothing_over = Small()
 lists_dropped_as_dead = Drops("DEAD")
 lists_dropped_as_cancelled = Drops("CANCELLED")
 lists_dropped_as_done = Drops("SUCCEEDED")

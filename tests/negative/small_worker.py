@@ -94,7 +94,7 @@ class BuriesAtOnce(Worker):
 
 
 class Forges(Worker):
-    """Tells of effects, clients and crashes in its own file, and has no effect."""
+    """Records one event more in its own file that only another source can know."""
 
     event = "effect"
 
@@ -202,10 +202,6 @@ class EndsByItself(Worker):
             sys.exit(0)
 
 
-class TakesNothingOver(Worker):
-    """Honest: a task stays with its worker, however long that one stands still."""
-
-
 WAYS: dict[str, type[Worker]] = {
     kind.__name__: kind
     for kind in (
@@ -218,7 +214,6 @@ WAYS: dict[str, type[Worker]] = {
             TakesOverAtOnce,
             RecoversSlowly,
             EndsByItself,
-            TakesNothingOver,
         ),
     )
 }

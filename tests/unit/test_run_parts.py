@@ -209,7 +209,7 @@ def drain_by(accounts: Iterator[Account], *, quiet_s: float = 1e9) -> Drained:
         Clock(),  # type: ignore[arg-type]
         lambda: next(accounts),
         Resource(quiet_s),  # type: ignore[arg-type]
-        lambda: outcomes,
+        lambda _: outcomes,
         quiet_s=5.0,
         budget_s=20.0,
     )

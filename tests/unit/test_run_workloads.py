@@ -7,6 +7,7 @@ import pytest
 
 from scenarios.contract.capabilities import CAPABILITIES, implied_by
 from scenarios.contract.system import (
+    Account,
     Operation,
     Outcome,
     Pace,
@@ -126,11 +127,12 @@ def test_children_have_payloads_of_their_own_and_names_below_their_parents() -> 
 
 
 def test_another_task_under_the_same_key_comes_later_and_is_tried_once() -> None:
-    arrivals = planned(SharesKey(percent=5, after_s=0.25)).arrivals
+    arrivals = planned(IsResubmitted(), IsCancelled(), SharesKey(percent=5, after_s=0.25)).arrivals
     (other,) = [one for one in arrivals if one.submit.task.endswith("-again")]
     (first,) = [one for one in arrivals if one.submit.key == other.submit.key and one is not other]
 
     assert (other.at_s - first.at_s, other.tries) == (pytest.approx(0.25), 1)
+    assert (other.again, other.cancel_s) == (0, None)
     assert other.submit.payload == {**first.submit.payload, "task": other.submit.task}
     assert [one.at_s for one in arrivals] == sorted(one.at_s for one in arrivals)
 
@@ -152,9 +154,9 @@ def test_another_task_under_the_same_key_comes_later_and_is_tried_once() -> None
     ids=lambda trait: type(trait).__name__,
 )
 def test_a_system_that_lacks_a_capability_gets_plain_tasks(trait: Trait) -> None:
-    assert trait.needs is not None
+    assert trait.needs
 
-    assert planned(trait, capabilities=EVERYTHING - {trait.needs}).arrivals == planned().arrivals
+    assert planned(trait, capabilities=EVERYTHING - trait.needs).arrivals == planned().arrivals
     assert planned(trait).arrivals != planned().arrivals
 
 
@@ -200,7 +202,7 @@ def operate(client: Answers, *acts: Act) -> ThreadStage:
     stage = ThreadStage(make_client=lambda: client)
     stage.submissions = Submissions(stage.events, stage.now_ns, stage.signal())
     stage.submissions.note("a", Outcome("ok", id="1"))
-    Operator(stage, stage.submissions, acts, stage.signal()).work()  # type: ignore[arg-type]
+    Operator(stage, stage.submissions, acts).work()  # type: ignore[arg-type]
     return stage
 
 
@@ -220,6 +222,36 @@ def test_what_surely_cannot_be_done_is_not_asked_for_again() -> None:
     stage = operate(client, Act(0.0, Pause()))
 
     assert (client.asked, stage.events.recorded) == ([Pause()], [])
+
+
+def test_a_resumption_that_is_refused_after_an_open_answer_took_place_since_the_first_try() -> None:
+    refused = operate(Answers(Resume=[Outcome("fail")]), Act(0.0, Resume("s")))
+    unsure = operate(Answers(Resume=[Outcome("info"), Outcome("fail")]), Act(0.0, Resume("s")))
+    (event,) = unsure.events.recorded
+
+    assert refused.events.recorded == []
+    first_reading_ns = 1
+    assert (event["event"], event["scope"], event["asked_ns"]) == ("resume.ok", "s", first_reading_ns)
+
+
+def test_a_task_that_was_surely_refused_is_not_put_back() -> None:
+    client = Answers()
+    stage = ThreadStage(make_client=lambda: client)
+    stage.submissions.note("a", Outcome("fail"))
+    Operator(stage, stage.submissions, [Act(0.0, RedriveWhenDead("a"))]).work()  # type: ignore[arg-type]
+
+    assert client.asked == []
+
+
+def test_what_a_task_demands_is_awaited_once_that_task_is_done() -> None:
+    stage = ThreadStage(make_client=Answers)
+    payload = {"children": [{"task": "a.1", "children": [{"task": "a.1.1"}]}], "then": {"task": "a.then"}}
+    stage.submissions.submit(Answers(), Submit("a", payload), "client-1")
+    accounts = [Account(done=done, dead=[], pending=[]) for done in ([], ["a"], ["a", "a.1"])]
+
+    awaited = [sorted(stage.submissions.awaited(account)) for account in accounts]
+
+    assert awaited == [["a"], ["a", "a.1", "a.then"], ["a", "a.1", "a.1.1", "a.then"]]
 
 
 def test_a_schedule_that_was_set_up_becomes_part_of_the_policy() -> None:

@@ -13,15 +13,24 @@ READ_EVERY_S = 0.1
 ERRATIC = DelayPlan("erratic", slow_share=0.05, slow_s=0.05)
 
 
+_PLANNED = frozenset({"submit", "status", "key", "cancel", "deadline", "redrive", "result", "children"})
+"""What the plan of a world can hold: no due times, ordering keys, priorities, scopes, pauses and schedules."""
+
+
+def capabilities_in(terms: Terms) -> frozenset[str]:
+    """What such a system can do in a world."""
+    return terms.capabilities & _PLANNED
+
+
 def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
     """The world of this scenario and seed: submissions, strikes and delays."""
-    check_capabilities(scenario, terms.capabilities)
+    check_capabilities(scenario, capabilities_in(terms))
     plan = nemesis.plan(
         scenario,
         seed,
         attempts_max=terms.policy.attempts_max or 1,
         pace=terms.pace,
-        capabilities=terms.capabilities,
+        capabilities=capabilities_in(terms),
     )
     redriven = {act.does.task for act in plan.acts if isinstance(act.does, RedriveWhenDead)}
     return WorldPlan(

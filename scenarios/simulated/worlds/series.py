@@ -19,7 +19,7 @@ Series = Callable[[int], WorldPlan]
 
 def series_names(terms: Terms) -> list[str]:
     """The names of all series that a system with these terms can have."""
-    able = (name for name in scenario_names() if terms.capabilities.issuperset(find_scenario(name).needs))
+    able = (name for name in scenario_names() if catalogue.capabilities_in(terms).issuperset(find_scenario(name).needs))
     return [swarm.NAME, crash_points.NAME, *able]
 
 
@@ -54,5 +54,5 @@ def find_series(name: str, simulation: Simulation) -> Series:
         points = crash_points.CrashPoints(simulation)
         return points.world_of
     scenario = find_scenario(name)
-    check_capabilities(scenario, terms.capabilities)
+    check_capabilities(scenario, catalogue.capabilities_in(terms))
     return lambda seed: catalogue.world_of(scenario, seed, terms)

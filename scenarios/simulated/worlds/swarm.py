@@ -20,7 +20,7 @@ from chaos.faults import (
     WithholdConfirm,
 )
 from chaos.simulation import SERVICES
-from scenarios.experiment.plan import UNSTATED_S
+from scenarios.judging.premises import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedCallFault, PlannedStrike, PlannedTask, WorldPlan
 from scenarios.simulated.worlds.unusual import with_unusual
