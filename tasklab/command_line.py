@@ -10,6 +10,7 @@ from tasklab import __version__
 from tasklab.commands.check import check
 from tasklab.commands.demo import demo
 from tasklab.commands.doctor import doctor
+from tasklab.commands.facts import facts
 from tasklab.commands.list_names import list_names
 from tasklab.commands.load import load
 from tasklab.commands.mutants import mutants
@@ -38,6 +39,7 @@ app.command(epilog=EPILOG)(simulate)
 app.command(epilog=EPILOG)(replay)
 app.command()(mutants)
 app.command(epilog=EPILOG)(load)
+app.command()(facts)
 app.command()(demo)
 app.command("list")(list_names)
 app.command(epilog=EPILOG)(check)

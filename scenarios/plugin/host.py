@@ -1,7 +1,8 @@
 """The client process of a plug-in in Python: loads `package.module:attribute` and answers the lab's requests (docs/protocol.md).
 
-Run as a program: `python host.py package.module:attribute`. One file, standard library only, from Python 3.8 on, so that it runs
-in the interpreter of the system under test, with or without tasklab. The plug-in's code cannot end or disturb it:
+Run as a program: `python host.py package.module:attribute`; for an adapter `python host.py tasklab_LIBRARY:adapted SHIMS FIELDS`,
+with a directory for the path, and a JSON object with whose fields the attribute is called. One file, standard library only, from
+Python 3.8 on: it runs in the interpreter of the system under test. The plug-in's code cannot end or disturb it:
 
 - Standard output belongs to the protocol. Output of the plug-in, by `print` or by descriptor 1, goes to standard error, which
   the lab keeps as a log of the run; the plug-in's standard input is empty.
@@ -33,7 +34,7 @@ VERSION = 1
 REPR_CHARS = 200
 MEMBERS = ("name", "claims", "needs", "processes", "client")
 POWERS = ("account", "trail", "dump", "api_url", "embedded_processes")
-STATEMENTS = ("pace", "policy", "reservations", "capabilities", "versions")
+STATEMENTS = ("pace", "policy", "reservations", "capabilities", "versions", "facts")
 OPERATIONS = {
     "submit": "Submit",
     "status": "ReadStatus",
@@ -120,8 +121,7 @@ def plugin_classes() -> ModuleType:
 
 def _module_at(file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None, "a file that ends in .py has a loader"
-    assert spec.loader is not None, "a file that ends in .py has a loader"
+    assert spec is not None and spec.loader is not None, "a file that ends in .py has a loader"  # noqa: PT018
     module = importlib.util.module_from_spec(spec)
     sys.modules[file.stem] = module  # before it is executed: its dataclasses look for it there
     spec.loader.exec_module(module)
@@ -137,9 +137,8 @@ def load(place: str) -> Any:
         raise RequestFailed("not_found", f"{place}: {error}; is it installed, or on PYTHONPATH?") from error
     if not hasattr(module, attribute):
         public = [name for name in vars(module) if not name.startswith("_")]
-        nearest = " or ".join(difflib.get_close_matches(attribute, public, n=3, cutoff=0.4))
-        hint = f"; did you mean {nearest}?" if nearest else ""
-        raise RequestFailed("not_found", f"{place}: {module_name} has no {attribute!r}{hint}")
+        nearest = " or ".join(difflib.get_close_matches(attribute, public, n=3, cutoff=0.4)) or "another name"
+        raise RequestFailed("not_found", f"{place}: {module_name} has no {attribute!r}; did you mean {nearest}?")
     return getattr(module, attribute)
 
 
@@ -161,27 +160,26 @@ class Arguments:
             if isinstance(stated, Mapping) and hasattr(self._addresses, kind):
                 values[service] = self._address(kind, stated)
         values["links"] = {name: self.services(linked) for name, linked in (values.get("links") or {}).items()}
-        return self._made("Services", values)
+        return _filled(self._module.Services, values)
 
     def handlers(self, environment: Mapping[str, str]) -> Any:
         """The `Handlers` of a request."""
-        return self._made("Handlers", {"environment": environment})
+        return _filled(self._module.Handlers, {"environment": environment})
 
     def operation(self, fields: Mapping[str, Any]) -> Any:
         """The operation of a request; an older tasklab may lack its class."""
         name = OPERATIONS.get(fields["type"])
         if name is None or not hasattr(self._module, name):
             raise RequestFailed("unsupported", f"this client process knows no operation {fields['type']!r}")
-        return self._made(name, {field: value for field, value in fields.items() if field != "type"})
+        return _filled(
+            getattr(self._module, name), {field: value for field, value in fields.items() if field != "type"}
+        )
 
     def _address(self, kind: str, fields: Mapping[str, Any]) -> Any:
         values = dict(fields)
         if "sentinels" in values:
             values["sentinels"] = tuple((host, port) for host, port in values["sentinels"])
         return _filled(getattr(self._addresses, kind), values)
-
-    def _made(self, name: str, fields: Mapping[str, Any]) -> Any:
-        return _filled(getattr(self._module, name), fields)
 
 
 def _filled(kind: Any, fields: Mapping[str, Any]) -> Any:
@@ -207,8 +205,9 @@ class CallQueue:
 class Host:
     """Answers requests, each in its own thread: the main thread, or that of a client."""
 
-    def __init__(self, place: str, write: Callable[[bytes], None]) -> None:
+    def __init__(self, place: str, write: Callable[[bytes], None], fields: Optional[Mapping[str, Any]] = None) -> None:
         self._place = place
+        self._fields = fields
         self._write = write
         self._write_lock = threading.Lock()  # for whole lines
         self._answer_bytes_max = 1 << 20
@@ -247,12 +246,11 @@ class Host:
             del self._queues[request["client"]]
 
     def _answer(self, request: Mapping[str, Any]) -> None:
-        number = request["id"]
         try:
             line = self._answered(request)
         except RequestFailed as failure:
             error = {"kind": failure.kind, "message": failure.message.encode(errors="backslashreplace").decode()}
-            line = _line({"id": number, "error": error})
+            line = _line({"id": request["id"], "error": error})
         with self._write_lock:
             self._write(line)
 
@@ -272,6 +270,8 @@ class Host:
             ) from error
         except BaseException as error:  # the boundary to the plug-in: none of its exceptions may end this process
             traceback.print_exc()
+            if type(error).__name__ == "UnusableApp":  # of an adapter: its message is for the user
+                raise RequestFailed("not_found", str(error)) from error
             raise RequestFailed("raised", shown(error)) from error
         if len(line) > self._answer_bytes_max:
             raise RequestFailed(
@@ -284,7 +284,8 @@ class Host:
             raise RequestFailed("unsupported", f"this client process speaks version {VERSION} of the protocol")
         self._answer_bytes_max = request["answer_bytes_max"]
         self._arguments = Arguments()
-        system = self._system = load(self._place)
+        loaded = load(self._place)
+        system = self._system = loaded if self._fields is None else loaded(**self._fields)
         lacking = [member for member in MEMBERS if not hasattr(system, member)]
         if lacking:
             raise RequestFailed(
@@ -321,9 +322,8 @@ class Host:
         return {}
 
     def _close(self, request: Mapping[str, Any]) -> Any:
-        client = self._clients.pop(request["client"], None)
-        if client is not None:  # else it was never made
-            client.close()
+        if request["client"] in self._clients:  # else it was never made
+            self._clients.pop(request["client"]).close()
         return {}
 
     def _invoke(self, request: Mapping[str, Any]) -> Any:
@@ -363,27 +363,28 @@ def _names(what: str, value: Any) -> List[Any]:
 def keep_standard_streams() -> SimpleNamespace:
     """The two streams of the protocol, moved from descriptors 0 and 1, which the plug-in may use."""
     streams = SimpleNamespace(requests=os.fdopen(os.dup(0), "rb"), answers=os.dup(1))
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
     return streams
 
 
-def main(place: str) -> NoReturn:
+def main(place: str, shims: Optional[str] = None, fields: Optional[str] = None) -> NoReturn:
     """Answer until the lab closes the connection."""
     streams = keep_standard_streams()
     # The user's directory comes last, also if PYTHONPATH contains it: a `queue.py` or a package `chaos` in it must hide no other module.
     here, own = os.path.realpath(os.curdir), os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or os.curdir) not in (here, own)]
     sys.path.append(here)
+    if shims is not None:
+        sys.path.insert(0, shims)
 
     def write(line: bytes) -> None:
         left = memoryview(line)
         while left:
             left = left[os.write(streams.answers, left) :]
 
-    host = Host(place, write)
+    host = Host(place, write, None if fields is None else json.loads(fields))
 
     def read() -> None:
         for line in streams.requests:
@@ -396,4 +397,4 @@ def main(place: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

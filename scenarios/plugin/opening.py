@@ -8,6 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from scenarios.adapters.adapted import Adapted, users_python
 from scenarios.contract.system import System
 from scenarios.errors import WrongUsage
 from scenarios.experiment.scenario import Scenario
@@ -18,11 +19,11 @@ from scenarios.plugin.remote_scenario import remote_scenario
 from scenarios.plugin.remote_system import remote_system
 
 
-def open_system(name: str, *, python: Path | None = None, timeout_s: float | None = None) -> System:
-    """The system of that name: an installed one, `package.module:attribute`, or (with a `/` in the name) a program.
+def open_system(named: str | Adapted, *, python: Path | None = None, timeout_s: float | None = None) -> System:
+    """The system of that name: an installed one, `package.module:attribute`, or (with a `/` in the name) a program; or an adapted app.
 
-    `python`: the interpreter that loads the plug-in; None: the lab's. `timeout_s`: maximum time for each answer; None: the deadlines
-    of the protocol.
+    `python`: the interpreter that loads the plug-in; None: the lab's, for an app that of its virtual environment. `timeout_s`: maximum
+    time for each answer; None: the deadlines of the protocol.
 
     Raises:
         UnknownName: there is no such system, or it states an unknown name.
@@ -30,13 +31,20 @@ def open_system(name: str, *, python: Path | None = None, timeout_s: float | Non
         PluginLost: the client process hangs, ends, or violates the protocol.
     """
     deadlines_s = DEADLINES_S if timeout_s is None else dict.fromkeys(DEADLINES_S, timeout_s)
-    if "/" in name:
-        return remote_system([str(_program(name))], directory=Path.cwd(), deadlines_s=deadlines_s)
-    address = _address_of(name)
+    if isinstance(named, Adapted):
+        argv = [
+            users_python() if python is None else str(_program(str(python))),
+            host.__file__,
+            *named.host_arguments(),
+        ]
+        return remote_system(argv, named.place, directory=Path.cwd(), deadlines_s=deadlines_s)
+    if "/" in named:
+        return remote_system([str(_program(named))], named, directory=Path.cwd(), deadlines_s=deadlines_s)
+    address = _address_of(named)
     if address is None or is_own(address):
-        return find_system(name)
+        return find_system(named)
     interpreter = sys.executable if python is None else str(_program(str(python)))
-    return remote_system([interpreter, host.__file__, address], directory=Path.cwd(), deadlines_s=deadlines_s)
+    return remote_system([interpreter, host.__file__, address], address, directory=Path.cwd(), deadlines_s=deadlines_s)
 
 
 def open_scenario(name: str) -> Scenario:

@@ -128,11 +128,21 @@ class PluginAnswer(msgspec.Struct, frozen=True):
     error: PluginFailure | None = None
 
 
+class SettingFact(msgspec.Struct, frozen=True):
+    """One setting in effect in the app of a user. `source`: where it was read; `means`: what follows; `scaled`: its value in the lab."""
+
+    name: str
+    value: str
+    source: str
+    means: str
+    scaled: str | None = None
+
+
 class Description(msgspec.Struct, frozen=True, kw_only=True):
     """The description of a system, not yet checked (statements.py).
 
     `powers`: the optional methods that it has. `capabilities`: what it can do, None where it does not say.
-    `versions`: of its own parts, as it says them.
+    `versions`: of its own parts, as it says them. `facts`: of an adapter, the settings of the app in effect.
     """
 
     protocol: int
@@ -146,6 +156,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     powers: tuple[str, ...] = ()
     capabilities: tuple[str, ...] | None = None
     versions: Mapping[str, str] = {}
+    facts: tuple[SettingFact, ...] = ()
 
 
 class StatedProcess(msgspec.Struct, frozen=True, kw_only=True):

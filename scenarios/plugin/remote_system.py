@@ -69,6 +69,7 @@ class RemoteSystem:
         self.claims = statement.claims
         self.needs = statement.needs
         self.versions = statement.versions
+        self.facts = statement.facts
         for optional in ("pace", "policy", "reservations", "capabilities"):
             if (stated := getattr(statement, optional)) is not None:
                 setattr(self, optional, stated)  # its presence is the power: scenarios.contract.system.Paced and others
@@ -205,25 +206,27 @@ POWERS: Mapping[str, type[RemoteSystem]] = MappingProxyType(
 
 
 def remote_system(
-    argv: Sequence[str], *, directory: Path, deadlines_s: Mapping[str, float] = protocol.DEADLINES_S
+    argv: Sequence[str], place: str, *, directory: Path, deadlines_s: Mapping[str, float] = protocol.DEADLINES_S
 ) -> RemoteSystem:
     """The system of the client process that `argv` starts; its class has exactly the optional methods that it described.
+
+    `place`: what the user called it, for messages.
 
     Raises:
         WrongUsage: the process cannot describe its system, or states an invalid value.
         PluginLost: it hangs, ends, or violates the protocol.
     """
-    processes = ClientProcesses(lambda: _started(argv, directory, deadlines_s))
+    processes = ClientProcesses(lambda: _started(argv, place, directory, deadlines_s))
     statement = processes.statement
     return _class_with(statement.powers, statement.summary)(processes, statement)
 
 
 def _started(
-    argv: Sequence[str], directory: Path, deadlines_s: Mapping[str, float]
+    argv: Sequence[str], place: str, directory: Path, deadlines_s: Mapping[str, float]
 ) -> tuple[ClientProcess, SystemStatement]:
     process = ClientProcess(argv, directory=directory, deadlines_s=deadlines_s)
     try:
-        return process, checked(_description(process, argv[-1]))
+        return process, checked(_description(process, place))
     except BaseException:  # also Ctrl-C: no process is left behind
         process.close()
         raise

@@ -17,7 +17,7 @@ from scenarios.contract.system import Pace, Policy
 from scenarios.errors import MalformedPolicy, MalformedStatement, PluginFailed, UnknownName
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.policy import policy_from
-from scenarios.plugin.protocol import Description, StatedProcess
+from scenarios.plugin.protocol import Description, SettingFact, StatedProcess
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """Names of systems and processes are parts of file names."""
@@ -42,6 +42,7 @@ class SystemStatement:
     powers: frozenset[str]
     capabilities: frozenset[str] | None
     versions: Mapping[str, str]
+    facts: tuple[SettingFact, ...]
 
 
 def checked(described: Description) -> SystemStatement:
@@ -69,6 +70,7 @@ def checked(described: Description) -> SystemStatement:
         powers=frozenset(described.powers),
         capabilities=None if described.capabilities is None else checked_capabilities(described.capabilities),
         versions=dict(described.versions),
+        facts=described.facts,
     )
 
 

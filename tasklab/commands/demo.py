@@ -93,7 +93,14 @@ def _run_all(
         say_started(world, say)
         return [
             run_in_environment(
-                find_scenario(name), name, system, system.name, world, seed=seed, place=place / world.name, say=say
+                find_scenario(name),
+                name,
+                system,
+                f"--system {system.name}",
+                world,
+                seed=seed,
+                place=place / world.name,
+                say=say,
             )
             for name in scenarios
             for system in systems

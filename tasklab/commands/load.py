@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.plugin_options import PluginPython, PluginSystem, PluginTimeout, repeated
+from tasklab.commands.plugin_options import ChosenSystem, with_system
 from tasklab.exit_codes import EXIT_UNKNOWN, EXIT_USAGE, explained, fail
 from tasklab.presentation.load_figures import print_figures
 from tasklab.presentation.runs import print_judged, say_started
@@ -27,7 +27,9 @@ DURATION_MAX_S = 3600.0
 TASKS_MAX = 200_000
 
 
+@with_system
 def load(
+    chosen: ChosenSystem,
     rate: Annotated[float, typer.Option(min=0.1, max=RATE_MAX, help="Submissions a second, evenly spaced.")] = 50.0,
     duration: Annotated[
         float, typer.Option(min=0.1, max=DURATION_MAX_S, help="Duration of the load, in seconds.")
@@ -39,9 +41,6 @@ def load(
             help="Strike with the faults of this scenario, at the same share of the work; see `tasklab list scenarios`.",
         ),
     ] = None,
-    system: PluginSystem = "reference",
-    python: PluginPython = None,
-    plugin_timeout: PluginTimeout = None,
     environment: Annotated[
         EnvironmentName,
         typer.Option(
@@ -82,12 +81,12 @@ def load(
     with explained():
         from chaos.ports import PortAllocator
         from loadtests.arrivals import LoadPlan
-        from scenarios.plugin.opening import open_scenario, open_system
+        from scenarios.plugin.opening import open_scenario
         from tasklab.running.locust_driver import Page
 
         _check_port(web_port)
         struck = None if fault is None else open_scenario(fault)
-        plugin = open_system(system, python=python, timeout_s=plugin_timeout)
+        plugin = chosen.open()
         drawn = SystemRandom().randrange(SEED_MAX) if seed is None else seed
         plan = LoadPlan(rate, duration, drawn)
         started_later = make_environment(environment, plugin)
@@ -97,7 +96,7 @@ def load(
         with closing(PortAllocator()) as ports, started_later as world:
             page = Page(web_port or ports.allocate(), autostart) if web else None
             say_started(world, say)
-            stated = f"{_stated(plan, fault)} --system {repeated(system, python)}"
+            stated = f"{_stated(plan, fault)} {chosen.options()}"
             repeat = f"tasklab load {stated} --environment {world.name} --seed {drawn}"
             judged, figures = run_load(
                 plan, plugin, world, struck=struck, page=page, place=place, repeat=repeat, say=say

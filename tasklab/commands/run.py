@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.plugin_options import PluginPython, PluginSystem, PluginTimeout, repeated
+from tasklab.commands.plugin_options import ChosenSystem, with_system
 from tasklab.exit_codes import explained
 from tasklab.module_path import append_current_directory
 from tasklab.presentation.runs import print_judged, print_runs_json, print_several, rates_of, say_started
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SEEDS_MAX = 1000
 
 
+@with_system
 def run(
     scenarios: Annotated[
         list[str],
@@ -33,9 +34,7 @@ def run(
             help="Names from `tasklab list scenarios`, or package.module:ATTRIBUTE for one of your own.",
         ),
     ],
-    system: PluginSystem = "reference",
-    python: PluginPython = None,
-    plugin_timeout: PluginTimeout = None,
+    chosen: ChosenSystem,
     environment: Annotated[
         EnvironmentName,
         typer.Option(
@@ -67,19 +66,20 @@ def run(
     exit code is 3. With --seeds a summary shows how often each scenario was held, broken and unknown.
 
     Example: tasklab run broker_killed worker_killed_after_effect --system reference --seed 7
+
+    Example: tasklab run worker_killed_after_effect --dramatiq shop.tasks:charge
     """
     with explained():
-        chosen, plugin = _opened(scenarios, system, environment, python=python, timeout_s=plugin_timeout)
-        system = repeated(system, python)
+        wanted, plugin = _opened(scenarios, chosen, environment)
         numbers = _numbers(seed, seeds)
         say = Progress()
         say(f"seed {numbers[0]}" if len(numbers) == 1 else f"seeds {seeds}")
         place = place_for_runs(out)
         named = [
-            (scenario, name, number) for scenario, name in zip(chosen, scenarios, strict=True) for number in numbers
+            (scenario, name, number) for scenario, name in zip(wanted, scenarios, strict=True) for number in numbers
         ]
         runs: list[JudgedRun] = []
-        for one in _carried_out(named, plugin, system, environment, place, say):
+        for one in _carried_out(named, plugin, chosen.options(), environment, place, say):
             runs.append(one)
             if not as_json:
                 print_judged(one)
@@ -114,7 +114,7 @@ def _numbers(seed: int | None, seeds: str | None) -> list[int]:
 def _carried_out(
     named: "list[tuple[Scenario, str, int]]",
     plugin: "System",
-    system: str,
+    options: str,
     environment: EnvironmentName,
     place: Path,
     say: Progress,
@@ -122,23 +122,26 @@ def _carried_out(
     """Every run as it ends; the environment exists until the last one has ended."""
     if environment is EnvironmentName.SIMULATED:
         for scenario, name, seed in named:
-            yield run_simulated(scenario, name, plugin, system, seed=seed, place=place, say=say)
+            yield run_simulated(scenario, name, plugin, options, seed=seed, place=place, say=say)
         return
     with make_environment(environment, plugin) as world:
         say_started(world, say)
         for scenario, name, seed in named:
-            yield run_in_environment(scenario, name, plugin, system, world, seed=seed, place=place, say=say)
+            yield run_in_environment(scenario, name, plugin, options, world, seed=seed, place=place, say=say)
 
 
 def _opened(
-    scenarios: list[str], system: str, environment: EnvironmentName, *, python: Path | None, timeout_s: float | None
+    scenarios: list[str], chosen: ChosenSystem, environment: EnvironmentName
 ) -> "tuple[list[Scenario], System]":
     """The scenarios, and the system: a user's runs in a client process, or for the simulator in this process."""
+    from scenarios.errors import WrongUsage
     from scenarios.lookup import find_system
-    from scenarios.plugin.opening import open_scenario, open_system
+    from scenarios.plugin.opening import open_scenario
 
-    chosen = [open_scenario(name) for name in scenarios]
+    wanted = [open_scenario(name) for name in scenarios]
     if environment is not EnvironmentName.SIMULATED:
-        return chosen, open_system(system, python=python, timeout_s=timeout_s)
+        return wanted, chosen.open()
+    if not isinstance(chosen.named, str):
+        raise WrongUsage(f"an app runs on real services: --environment {environment.value} cannot simulate them for it")
     append_current_directory()
-    return chosen, find_system(system)
+    return wanted, find_system(chosen.named)

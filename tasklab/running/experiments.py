@@ -22,17 +22,17 @@ def run_in_environment(
     scenario: "Scenario",
     scenario_name: str,
     plugin: "System",
-    system_name: str,
+    options: str,
     world: "Environment",
     *,
     seed: int,
     place: Path,
     say: Say,
 ) -> JudgedRun:
-    """One run in a started environment; the two names are those given by the caller."""
+    """One run in a started environment. `scenario_name`, `options`: how the caller named the scenario and the system."""
     from scenarios.real.run import run
 
-    repeat = f"tasklab run {scenario_name} --system {system_name} --environment {world.name} --seed {seed}"
+    repeat = f"tasklab run {scenario_name} {options} --environment {world.name} --seed {seed}"
 
     def carry_out(directory: Path) -> "RunDirectory":
         return run(scenario, plugin, world, seed=seed, out=directory, repeat=repeat, say=_indented(say))
@@ -45,7 +45,7 @@ def run_simulated(
     scenario: "Scenario",
     scenario_name: str,
     plugin: "System",
-    system_name: str,
+    options: str,
     *,
     seed: int,
     place: Path,
@@ -57,7 +57,7 @@ def run_simulated(
     from scenarios.simulated.system import simulation_of
     from scenarios.simulated.worlds.catalogue import world_of
 
-    repeat = f"tasklab run {scenario_name} --system {system_name} --environment {SIMULATED} --seed {seed}"
+    repeat = f"tasklab run {scenario_name} {options} --environment {SIMULATED} --seed {seed}"
 
     def carry_out(directory: Path) -> "RunDirectory":
         simulation = simulation_of(plugin)

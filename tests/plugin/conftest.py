@@ -26,7 +26,7 @@ def remote() -> Iterator[Remote]:
         return open_program(argv, **deadlines_s)
 
     def open_program(argv: list[str], directory: Path = ROOT, **deadlines_s: float) -> RemoteSystem:
-        system = remote_system(argv, directory=directory, deadlines_s={**DEADLINES_S, **deadlines_s})
+        system = remote_system(argv, argv[-1], directory=directory, deadlines_s={**DEADLINES_S, **deadlines_s})
         opened.append(system)
         return system
 

@@ -295,7 +295,7 @@ from chaos.environment import Services
 from scenarios.contract.system import Submit
 from scenarios.plugin import host
 from scenarios.plugin.remote_system import remote_system
-system = remote_system([sys.executable, host.__file__, "tests.plugin.misbehaving:hangs"], directory=Path({str(ROOT)!r}))
+system = remote_system([sys.executable, host.__file__, "tests.plugin.misbehaving:hangs"], "hangs", directory=Path({str(ROOT)!r}))
 print(system._processes.present._warden.directory, flush=True)
 system.client(Services("lab_1", Path({str(tmp_path)!r}), 8000)).invoke(Submit("a", {{}}))
 """

@@ -143,7 +143,7 @@ def consume(services: NaiveServices, task_id: str) -> None:
 
 def execute(services: NaiveServices, task_id: str, payload: Mapping[str, Any]) -> None:
     """Run the lab's handler; the design passes neither an idempotency key nor a fence."""
-    import tasklab_probe  # type: ignore[import-not-found]
+    import tasklab_probe
 
     def report(step: str, percent: int) -> None:
         key = f"{services.queue}:progress:{task_id}"

@@ -3,7 +3,7 @@
 Imports the probe by its top-level name: the lab puts it on PYTHONPATH, as for any other system.
 """
 
-import tasklab_probe  # type: ignore[import-not-found]
+import tasklab_probe
 
 from scenarios.systems.reference.probe import LeaseRecorder, handler, leader_job
 

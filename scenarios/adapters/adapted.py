@@ -1,0 +1,77 @@
+"""Which app of which library is to be tested: the choice of the command line, and the client process that it needs."""
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from scenarios.errors import WrongUsage
+
+SHIMS = Path(__file__).parent / "shims"
+"""The files that run in the user's Python, each with a name that begins with `tasklab_`."""
+LIBRARIES: Mapping[str, bool] = MappingProxyType({"dramatiq": False})
+"""By library: whether its option names an app, so that --task has to name the task in it; else it names the task itself."""
+WORKERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Adapted:
+    """One app: `place` is `package.module:attribute`; `task` a name in it, None where `place` is the task itself.
+
+    `worker_arguments`: further arguments of the library's worker command. `claims`: promises to judge it by, empty for those of
+    the adapter. `unscaled`: the library's long waits stay as they are.
+    """
+
+    library: str
+    place: str
+    task: str | None = None
+    workers: int = WORKERS
+    worker_arguments: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    unscaled: bool = False
+
+    def __post_init__(self) -> None:
+        module_name, colon, attribute = self.place.partition(":")
+        if not (module_name and colon and attribute):
+            raise WrongUsage(f"--{self.library} {self.place}: write package.module:attribute")
+        if LIBRARIES[self.library] and self.task is None:
+            raise WrongUsage(f"--{self.library} {self.place}: name the task with --task")
+        if not LIBRARIES[self.library] and self.task is not None:
+            raise WrongUsage(f"--task is for an app; --{self.library} names the task itself")
+
+    def host_arguments(self) -> Sequence[str]:
+        """What the host of the client process (scenarios/plugin/host.py) is given."""
+        choice: dict[str, Any] = {
+            "place": self.place,
+            "task": self.task,
+            "workers": self.workers,
+            "worker_arguments": self.worker_arguments,
+            "claims": self.claims,
+            "unscaled": self.unscaled,
+        }
+        return [f"tasklab_{self.library}:adapted", str(SHIMS), json.dumps(choice)]
+
+    def options(self) -> str:
+        """The options of the command line that say this."""
+        stated = [f"--{self.library}", self.place]
+        stated += [] if self.task is None else ["--task", self.task]
+        stated += [] if self.workers == WORKERS else ["--workers", str(self.workers)]
+        stated += ["--worker", shlex.join(self.worker_arguments)] if self.worker_arguments else []
+        stated += ["--claims", ",".join(self.claims)] if self.claims else []
+        stated += ["--unscaled"] if self.unscaled else []
+        return shlex.join(stated)
+
+
+def users_python() -> str:
+    """The Python of the app: that of the active virtual environment, that of `.venv` in the present directory, or the lab's."""
+    active = os.environ.get("VIRTUAL_ENV")
+    for place in ([Path(active)] if active else []) + [Path.cwd() / ".venv"]:
+        python = place / "bin" / "python"
+        if python.exists():
+            return str(python)
+    return sys.executable

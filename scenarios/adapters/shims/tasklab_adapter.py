@@ -1,0 +1,199 @@
+"""What the shims of all libraries share: the choice of an app, its import without connections, facts. Runs in the user's Python.
+
+Standard library only, from Python 3.8 on.
+"""
+
+import difflib
+import importlib
+import json
+import os
+import socket
+import sys
+import traceback
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+TURNED_TO = "TASKLAB_ADAPTED"
+"""The variable of a worker process that holds its app and the addresses of the lab's services, as JSON."""
+LONG_S = 10.0
+"""Waits of a library above this many seconds are scaled, so that a run does not take an hour."""
+LAST_LINES = 3
+
+
+class UnusableApp(Exception):
+    """The app cannot be tested as asked. The message is for its owner; the lab ends with exit code 2."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is to be tested, as the command line gives it.
+
+    `place`: `package.module:attribute`. `task`: the name of a task in it, where `place` names an app. `worker_arguments`: further
+    arguments of the library's worker command. `claims`: names of promises, empty for the defaults. `unscaled`: long waits stay.
+    """
+
+    place: str
+    task: Optional[str] = None
+    workers: int = 2
+    worker_arguments: Sequence[str] = ()
+    claims: Sequence[str] = ()
+    unscaled: bool = False
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One setting of the app in effect. `source`: where it was read; `means`: what follows for a test; `scaled`: its value in the lab."""
+
+    name: str
+    value: str
+    source: str
+    means: str
+    scaled: Optional[str] = None
+
+
+def found(place: str) -> Any:
+    """The object at `package.module:attribute`, imported while no connection can be opened.
+
+    Raises:
+        UnusableApp: there is none, its module fails or opens a connection; the message says which, with the nearest names.
+    """
+    module_name, _, attribute = place.partition(":")
+    if not module_name or not attribute:
+        raise UnusableApp(place + " is not of the form package.module:attribute")
+    with refused_connections() as asked:
+        module = _imported(module_name, asked)
+    if asked:
+        raise UnusableApp(_connects(module_name, asked))
+    target = module
+    for name in attribute.split("."):
+        if not hasattr(target, name):
+            raise UnusableApp(module_name + " has no " + repr(attribute) + hint(name, public_names(target)))
+        target = getattr(target, name)
+    return target
+
+
+def _imported(name: str, asked: List[str]) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        where = " in the present directory or in the environment of this Python"
+        raise UnusableApp("there is no module " + str(error.name) + where + ", imported for " + name) from error
+    except BaseException as error:
+        if asked:
+            raise UnusableApp(_connects(name, asked)) from error
+        lines = [line.strip() for line in traceback.format_exc().strip().splitlines()][-LAST_LINES:]
+        raise UnusableApp(name + " cannot be imported: " + " | ".join(lines)) from error
+
+
+def _connects(name: str, asked: Sequence[str]) -> str:
+    return (
+        name
+        + " connects to "
+        + ", ".join(sorted(set(asked)))
+        + " while it is imported; nothing was contacted: open the connection "
+        "when it is used first, or guard it by a setting"
+    )
+
+
+@contextmanager
+def refused_connections() -> Iterator[List[str]]:
+    """Inside, no socket connects to an address. Given is the list of the addresses that were asked for."""
+    asked: List[str] = []
+
+    def refuse(_: Any, address: Any) -> None:
+        asked.append(":".join(map(str, address[:2])) if isinstance(address, tuple) else str(address))
+        raise ConnectionRefusedError("tasklab reads the configuration only: no connection is opened")
+
+    originals = {name: getattr(socket.socket, name) for name in ("connect", "connect_ex")}
+    for name in originals:
+        setattr(socket.socket, name, refuse)
+    try:
+        yield asked
+    finally:
+        for name, original in originals.items():
+            setattr(socket.socket, name, original)
+
+
+def public_names(target: Any) -> List[str]:
+    """The attributes of an object that begin with a letter."""
+    return [name for name in dir(target) if not name.startswith("_")]
+
+
+def hint(name: str, known: Sequence[str]) -> str:
+    """The nearest of the known names, as the end of a sentence."""
+    nearest = difflib.get_close_matches(name, list(known), n=3, cutoff=0.4)
+    return "; did you mean " + " or ".join(nearest) + "?" if nearest else ""
+
+
+def addresses(services: Any) -> Dict[str, Dict[str, Any]]:
+    """The services of a run as plain data, by name: host, port, and what is needed to log in."""
+    fields = {"redis": ("host", "port"), "rabbitmq": ("host", "port", "user", "password", "vhost")}
+    stated = {name: getattr(services, name) for name in fields}
+    return {
+        name: {field: getattr(address, field) for field in fields[name]}
+        for name, address in stated.items()
+        if address is not None
+    }
+
+
+def environment_for(choice: Choice, turned: Mapping[str, Any], environment: Mapping[str, str]) -> Dict[str, str]:
+    """The variables of a worker process: those of the lab, its choice and addresses, and this directory on its path."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    paths = [path for path in (environment.get("PYTHONPATH"), here) if path]
+    stated = json.dumps({"choice": asdict(choice), "services": turned})
+    return {**environment, "PYTHONPATH": os.pathsep.join(paths), TURNED_TO: stated}
+
+
+def turned_to() -> Optional[Tuple[Choice, Mapping[str, Any]]]:
+    """In a worker process of the lab: the choice and the services of its environment. Elsewhere None."""
+    if TURNED_TO not in os.environ:
+        return None
+    stated = json.loads(os.environ[TURNED_TO])
+    return Choice(**stated["choice"]), stated["services"]
+
+
+def connect_only_here(apps_own: Collection[Tuple[str, int]]) -> None:
+    """From now on this process connects to no other machine, and to none of the addresses that the app itself states.
+
+    Other ports of this machine stay open: the lab's services are there, and libraries connect to sockets of their own process.
+    """
+    refused = {int(port) for host, port in apps_own if _is_here(host)}
+
+    def guarded(connect: Any) -> Any:
+        def guarded_connect(self: socket.socket, address: Any) -> Any:
+            if isinstance(address, tuple) and (not _is_here(address[0]) or address[1] in refused):
+                raise ConnectionRefusedError("tasklab: %s:%s is no service of this run" % tuple(address[:2]))
+            return connect(self, address)
+
+        return guarded_connect
+
+    for name in ("connect", "connect_ex"):
+        setattr(socket.socket, name, guarded(getattr(socket.socket, name)))
+
+
+def _is_here(host: str) -> bool:
+    return host in ("localhost", "::1", "") or host.startswith("127.")
+
+
+def worker_names(choice: Choice) -> List[str]:
+    """The names of the worker processes."""
+    return ["worker-%d" % number for number in range(1, choice.workers + 1)]
+
+
+def versions(*distributions: str) -> Dict[str, str]:
+    """The installed versions of these distributions, without those that are missing; and that of Python."""
+    from importlib import metadata
+
+    stated = {"python of the app": "%d.%d.%d" % sys.version_info[:3]}
+    for name in distributions:
+        try:
+            stated[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return stated
+
+
+def seconds(value: float) -> str:
+    """A duration as text."""
+    return "%g s" % round(value, 3)

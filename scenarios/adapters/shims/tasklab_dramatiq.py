@@ -1,0 +1,142 @@
+"""Dramatiq as a system under test: workers by its own command, and clients that send messages as the app does.
+
+Runs in the client process, in the user's Python, from 3.8 on.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Tuple
+
+import dramatiq
+import tasklab_adapter
+from tasklab_adapter import Choice
+from tasklab_dramatiq_app import App
+from tasklab_plugin import Outcome, Pace, Policy, ProcessSpec, ReadStatus, Submit
+
+CLAIMS = ("no_lost_task", "no_stuck_task", "no_phantom_task", "duplicates_explained")
+IDLE_S = 4.0
+"""Longest rest of a worker that has work, without retries and leases."""
+BUDGET_S = 30.0
+PEEKED_MAX = 1_000
+
+
+class Dramatiq:
+    """An app of Dramatiq, as it is configured."""
+
+    name = "dramatiq"
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        choice = app.choice
+        self.needs = {app.service, *(["redis"] if app.stores_results else [])}
+        self.claims = set(choice.claims or (*CLAIMS, *(["outcome_reported"] if app.stores_results else [])))
+        self.capabilities = {"submit", *(["status", "result"] if app.stores_results else [])}
+        delays_s = app.delays_s()
+        longest_s = max((most for _, most in delays_s or ()), default=0.0)
+        lease_s = app.lease_s()
+        self.pace = Pace(quiet_s=IDLE_S + longest_s + (lease_s or 0.0) * 2, lease_s=lease_s)
+        self.policy = Policy(
+            attempts_max=app.attempts_max(),
+            delays_s=delays_s,
+            budget_s=BUDGET_S + 2 * (lease_s or 0.0) + sum(most for _, most in delays_s or ()),
+        )
+        self.facts = app.facts()
+        self.versions = tasklab_adapter.versions("dramatiq", "pika", "redis")
+
+    def processes(self, services: Any, handlers: Any) -> List[ProcessSpec]:
+        """Workers of one process and four threads each, by `python -m dramatiq`, if the arguments of the user say nothing else."""
+        argv = [sys.executable, "-m", "dramatiq", "tasklab_dramatiq_app:broker", "--processes", "1", "--threads", "4"]
+        argv += self._app.choice.worker_arguments
+        return [
+            ProcessSpec(name, "worker", argv, self._environment(services, handlers, name), Path.cwd())
+            for name in tasklab_adapter.worker_names(self._app.choice)
+        ]
+
+    def client(self, services: Any) -> "DramatiqClient":
+        """A client that sends by the actor itself."""
+        self._app.turn(tasklab_adapter.addresses(services))
+        return DramatiqClient(self._app)
+
+    def dump(self, services: Any) -> Dict[str, str]:
+        """The queue in which a message of a task lies: read without taking it away."""
+        self._app.turn(tasklab_adapter.addresses(services))
+        return dict(self._peeked()) if self._app.service == "rabbitmq" else dict(self._read_hashes())
+
+    def _environment(self, services: Any, handlers: Any, name: str) -> Any:
+        addresses = tasklab_adapter.addresses(services.as_seen_by(name))
+        return tasklab_adapter.environment_for(self._app.choice, addresses, handlers.environment_of(name))
+
+    def _queues(self) -> List[str]:
+        queue = self._app.actor.queue_name
+        return [queue, queue + ".DQ", queue + ".XQ"]
+
+    def _peeked(self) -> Iterator[Tuple[str, str]]:
+        import pika
+
+        for queue in self._queues():
+            connection = pika.BlockingConnection(self._app.broker.parameters)
+            try:  # what is fetched and not acknowledged goes back when the connection closes
+                channel = connection.channel()
+                for _ in range(PEEKED_MAX):
+                    method, _, body = channel.basic_get(queue)
+                    if method is None:
+                        break
+                    yield _task_in(body), "the queue " + queue
+            finally:
+                connection.close()
+
+    def _read_hashes(self) -> Iterator[Tuple[str, str]]:
+        broker = self._app.broker
+        for queue in self._queues():
+            key = broker.namespace + ":" + queue + ".msgs"
+            for _, body in broker.client.hscan_iter(key):
+                yield _task_in(body), "the hash " + key
+
+
+class DramatiqClient:
+    """Sends messages, and reads results where the app stores them. One thread, one connection."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._sent: Dict[str, Any] = {}
+
+    def invoke(self, operation: Any) -> Outcome:
+        """Send a message, or read the result of one."""
+        if isinstance(operation, Submit):
+            return self._send(operation)
+        if isinstance(operation, ReadStatus):
+            return self._read(operation)
+        return Outcome("fail", detail="Dramatiq has no " + type(operation).__name__)
+
+    def _send(self, submit: Submit) -> Outcome:
+        try:
+            message = self._app.actor.send(dict(submit.payload))
+        except Exception as error:  # noqa: BLE001 — whatever the app's middleware raises: the message may have been sent
+            return Outcome("info", detail=repr(error))
+        return Outcome("ok", id=message.message_id)
+
+    def _read(self, read: ReadStatus) -> Outcome:
+        message = self._app.actor.message({"task": read.task}).copy(message_id=read.id)
+        try:
+            returned = message.get_result(backend=self._app.results.backend, block=False)
+        except dramatiq.results.ResultMissing:
+            return Outcome("ok", state="PENDING")
+        except dramatiq.results.ResultFailure:
+            return Outcome("ok", state="DEAD")
+        except Exception as error:  # noqa: BLE001 — whatever the backend raises
+            return Outcome("info", detail=repr(error))
+        return Outcome("ok", state="SUCCEEDED", result=(returned or {}).get("result"))
+
+    def close(self) -> None:
+        """Close the connection of this thread."""
+        if self._app.service == "rabbitmq":
+            del self._app.broker.connection
+
+
+def _task_in(body: bytes) -> str:
+    return str(dramatiq.Message.decode(body).args[0]["task"])
+
+
+def adapted(**stated: Any) -> Dramatiq:
+    """The system of a `Choice` with these fields. Raises UnusableApp."""
+    return Dramatiq(App(Choice(**stated)))

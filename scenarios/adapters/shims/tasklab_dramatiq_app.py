@@ -1,0 +1,296 @@
+"""An app of Dramatiq in the lab: its broker is turned to the lab's services, the body of its actor replaced by the lab's handler.
+
+Imported by the client process, and by the library's own worker command: `python -m dramatiq tasklab_dramatiq_app:broker`. Besides
+the standard library and the other shims it imports Dramatiq only, from Python 3.8 on.
+"""
+
+import threading
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+
+import dramatiq
+import tasklab_adapter
+from dramatiq.middleware import Middleware
+from tasklab_adapter import LONG_S, Choice, Fact, UnusableApp, seconds
+
+DEFAULT_RETRIES = 20
+SCALED_MIN_MS = 300
+SCALED_MAX_MS = 1_000
+SCALED_HEARTBEAT_MS = 4_000
+SCALED_HEARTBEAT_S = 2
+BROKERS_HEARTBEAT_S = 60
+"""What RabbitMQ asks for if the client states none."""
+SCALED_MAINTENANCE = 50_000
+"""Of a million commands to Redis: the lab sends few of them, and would wait for minutes until a dead worker's messages are put back."""
+
+
+class App:
+    """The actor at a place, its broker and its settings in effect. Nothing is connected."""
+
+    def __init__(self, choice: Choice) -> None:
+        self.choice = choice
+        actor = tasklab_adapter.found(choice.place)
+        if not isinstance(actor, dramatiq.Actor):
+            raise UnusableApp(choice.place + " is no actor of Dramatiq but " + _a(actor) + _actors_near(choice.place))
+        self.actor = actor
+        self.apps_own: Set[Tuple[str, int]] = set()
+        """The addresses that the app states for its services: nothing connects to them."""
+        self.broker = actor.broker
+        self.service = _service_of(self.broker)
+        self.results = _middleware(self.broker, "Results")
+        if self.results is not None and type(self.results.backend).__name__ not in ("RedisBackend", "StubBackend"):
+            raise UnusableApp(
+                "the results of "
+                + choice.place
+                + " are kept in "
+                + _a(self.results.backend)
+                + ", which the lab does not offer"
+            )
+        self.scaled: Dict[str, Tuple[float, float]] = {}
+        if not choice.unscaled:
+            self._scale()
+
+    @property
+    def stores_results(self) -> bool:
+        """Whether a client can read how a task ended."""
+        return self.results is not None and bool(self.option("store_results", self.results.store_results))
+
+    def option(self, name: str, default: Any) -> Any:
+        """An option of the actor, or that of the middleware Retries, or the default."""
+        retries = _middleware(self.broker, "Retries")
+        return self.actor.options.get(name, getattr(retries, name, default))
+
+    def attempts_max(self) -> Optional[int]:
+        """The number of executions of a task that always fails; None: a predicate of the app decides, or there is no limit."""
+        if _middleware(self.broker, "Retries") is None:
+            return 1
+        retries = self.option("max_retries", DEFAULT_RETRIES)
+        return None if retries is None or self.option("retry_when", None) is not None else int(retries) + 1
+
+    def delays_s(self) -> Optional[List[Tuple[float, float]]]:
+        """[least, most] seconds before each retry, as the installed `compute_backoff` draws them from its lowest and highest chance."""
+        attempts = self.attempts_max()
+        if attempts is None:
+            return None
+        low, high = (self._delays_ms(attempts - 1, end) for end in (0, 1))
+        return [(min(pair) / 1000, max(pair) / 1000) for pair in zip(low, high)]  # noqa: B905  Python 3.8
+
+    def _delays_ms(self, retries: int, end: int) -> List[int]:
+        module, drawn = dramatiq.common, dramatiq.common.uniform
+        factor, most = self.option("min_backoff", 15_000), self.option("max_backoff", 86_400_000 * 7)
+        try:
+            module.uniform = lambda *ends: ends[end]
+            return [module.compute_backoff(n, factor=factor, max_backoff=most)[1] for n in range(retries)]
+        finally:
+            module.uniform = drawn
+
+    def lease_s(self) -> Optional[float]:
+        """How long a worker that stands still keeps its messages."""
+        if self.service == "redis":
+            return float(self.broker.heartbeat_timeout) / 1000
+        return 2.0 * self._heartbeat_s()
+
+    def _heartbeat_s(self) -> float:
+        stated = _parameters(self.broker)[0].heartbeat
+        return float(BROKERS_HEARTBEAT_S if stated is None else stated)
+
+    def facts(self) -> Tuple[Fact, ...]:
+        """The settings that decide what a test expects."""
+        return (
+            Fact("broker", self.service, _a(self.broker), "the service that the lab starts and strikes"),
+            Fact("queue", self.actor.queue_name, "actor.queue_name", "tasks are sent to it, as the app sends them"),
+            self._fact("max_retries", "executions of a task that always fails, less one"),
+            self._fact("min_backoff", "milliseconds before the first retry; each further one waits twice as long"),
+            self._fact("max_backoff", "milliseconds before a retry, at most"),
+            *self._facts_of_broker(),
+            Fact(
+                "results",
+                "stored" if self.stores_results else "not stored",
+                "store_results of the middleware Results",
+                "outcome_reported is tested" if self.stores_results else "a client cannot read how a task ended",
+            ),
+        )
+
+    def turn(self, services: Mapping[str, Any]) -> None:
+        """Point broker and results at the lab's services. `services`: by name the address with host, port and what it needs to log in."""
+        address = services[self.service]
+        if not self.apps_own:
+            self.apps_own.update(self._stated_addresses())
+            tasklab_adapter.connect_only_here(self.apps_own)
+        if self.service == "redis":
+            _turn_redis(self.broker.client, address)
+        else:
+            self._turn_rabbitmq(address)
+        if self.results is not None and type(self.results.backend).__name__ == "RedisBackend":
+            _turn_redis(self.results.backend.client, services["redis"])
+
+    def _stated_addresses(self) -> Iterator[Tuple[str, int]]:
+        if self.service == "rabbitmq":
+            yield from ((parameters.host, parameters.port) for parameters in _parameters(self.broker))
+        else:
+            yield _redis_address(self.broker.client)
+        if self.results is not None and type(self.results.backend).__name__ == "RedisBackend":
+            yield _redis_address(self.results.backend.client)
+
+    def put_handler_in(self) -> None:
+        """Replace the body of the actor by the lab's handler; its options, queue and middleware stay."""
+        import tasklab_probe  # on the path of worker processes only
+
+        noted = Noted()
+        self.broker.add_middleware(noted)
+        hands_back = self.stores_results
+
+        def handler(payload: Mapping[str, Any]) -> Any:
+            message = noted.present
+            attempt = message.options.get("retries", 0) + 1
+            returned = tasklab_probe.run_task(payload, attempt=attempt, key=message.message_id)
+            return returned if hands_back else None
+
+        self.actor.fn = handler
+
+    def _scale(self) -> None:
+        for name, default, scaled in (
+            ("min_backoff", 15_000, SCALED_MIN_MS),
+            ("max_backoff", 86_400_000 * 7, SCALED_MAX_MS),
+        ):
+            self._scale_one(name, self.option(name, default), scaled, self.actor.options)
+        if self.service == "redis" and self.broker.heartbeat_timeout > 1000 * LONG_S:
+            settings = vars(self.broker)
+            self._scale_one("heartbeat_timeout", self.broker.heartbeat_timeout, SCALED_HEARTBEAT_MS, settings)
+            self.scaled["maintenance_chance"] = (self.broker.maintenance_chance, SCALED_MAINTENANCE)
+            self.broker.maintenance_chance = SCALED_MAINTENANCE
+        if self.service == "rabbitmq" and self._heartbeat_s() > LONG_S:
+            self.scaled["heartbeat"] = (self._heartbeat_s(), SCALED_HEARTBEAT_S)
+            for parameters in _parameters(self.broker):
+                parameters.heartbeat = SCALED_HEARTBEAT_S
+
+    def _scale_one(self, name: str, value_ms: float, scaled_ms: float, settings: Dict[str, Any]) -> None:
+        if value_ms > 1000 * LONG_S:
+            self.scaled[name] = (value_ms, scaled_ms)
+            settings[name] = scaled_ms
+
+    def _facts_of_broker(self) -> Tuple[Fact, ...]:
+        if self.service == "redis":
+            return (
+                self._fact(
+                    "heartbeat_timeout", "milliseconds after which a silent worker's messages are put back", self.broker
+                ),
+                self._fact(
+                    "maintenance_chance", "of a million commands: how many look for silent workers", self.broker
+                ),
+            )
+        confirms = "confirmed" if self.broker.confirm_delivery else "not confirmed"
+        now, scaled = self.scaled.get("heartbeat", (self._heartbeat_s(), None))
+        return (
+            Fact("confirm_delivery", confirms, "broker.confirm_delivery", "whether a send that was lost is noticed"),
+            Fact(
+                "heartbeat",
+                seconds(now),
+                "broker.parameters, or RabbitMQ's default",
+                "after twice this time RabbitMQ gives up a silent worker, and delivers its messages again",
+                None if scaled is None else seconds(scaled),
+            ),
+        )
+
+    def _fact(self, name: str, means: str, owner: Any = None) -> Fact:
+        value = getattr(owner, name) if owner is not None else self.option(name, None)
+        source = "broker." + name if owner is not None else _source(self, name)
+        if name in self.scaled:
+            value, scaled = self.scaled[name]
+            return Fact(name, "%g" % value, source, means, "%g" % scaled)
+        return Fact(name, str(value), source, means)
+
+    def _turn_rabbitmq(self, address: Mapping[str, Any]) -> None:
+        import pika
+
+        credentials = pika.PlainCredentials(address["user"], address["password"])
+        for parameters in _parameters(self.broker):
+            parameters.host, parameters.port = address["host"], address["port"]
+            parameters.virtual_host, parameters.credentials = address["vhost"], credentials
+            parameters.ssl_options = None
+
+
+class Noted(Middleware):  # type: ignore[misc]  # Dramatiq is not installed where types are checked
+    """Keeps the message that this thread processes."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    @property
+    def present(self) -> Any:
+        """The message in the hands of this thread."""
+        return self._local.message
+
+    def before_process_message(self, broker: Any, message: Any) -> None:
+        """Called by Dramatiq in the thread that will run the actor."""
+        self._local.message = message
+
+
+def _service_of(broker: Any) -> str:
+    for name, service in (("RabbitmqBroker", "rabbitmq"), ("RedisBroker", "redis")):
+        if any(kind.__name__ == name for kind in type(broker).__mro__):
+            return service
+    raise UnusableApp(
+        "its broker is " + _a(broker) + "; the lab can turn a RabbitmqBroker or a RedisBroker to its own services"
+    )
+
+
+def _parameters(broker: Any) -> List[Any]:
+    stated = broker.parameters
+    return list(stated) if isinstance(stated, (list, tuple)) else [stated]
+
+
+def _redis_address(client: Any) -> Tuple[str, int]:
+    stated = client.connection_pool.connection_kwargs
+    return str(stated.get("host", "localhost")), int(stated.get("port", 6379))
+
+
+def _turn_redis(client: Any, address: Mapping[str, Any]) -> None:
+    pool = client.connection_pool
+    if not hasattr(pool, "connection_kwargs") or "service_name" in vars(pool):
+        raise UnusableApp(
+            "its Redis client asks Sentinels for the primary; the adapter cannot turn it to the lab's Redis"
+        )
+    kwargs = pool.connection_kwargs
+    for name in ("path", "username", "password", "credential_provider"):
+        kwargs.pop(name, None)
+    kwargs.update(host=address["host"], port=address["port"], db=0)
+    import redis
+
+    pool.connection_class = redis.Connection
+
+
+def _middleware(broker: Any, name: str) -> Any:
+    return next((one for one in broker.middleware if any(kind.__name__ == name for kind in type(one).__mro__)), None)
+
+
+def _source(app: App, name: str) -> str:
+    if name in app.actor.options and name not in app.scaled:
+        return "actor.options"
+    return "the middleware Retries" if hasattr(_middleware(app.broker, "Retries"), name) else "Dramatiq's default"
+
+
+def _actors_near(place: str) -> str:
+    import sys
+
+    module = sys.modules[place.partition(":")[0]]
+    names = [name for name, value in vars(module).items() if isinstance(value, dramatiq.Actor)]
+    return "; its actors are " + ", ".join(sorted(names)) if names else ""
+
+
+def _a(value: Any) -> str:
+    return "a " + type(value).__name__
+
+
+def _in_worker() -> Any:
+    turned = tasklab_adapter.turned_to()
+    if turned is None:
+        return None
+    choice, services = turned
+    app = App(choice)
+    app.turn(services)
+    app.put_handler_in()
+    return app.broker
+
+
+broker = _in_worker()
+"""In a worker process of the lab: the app's broker, turned to the lab's services."""
