@@ -48,13 +48,18 @@ class Fault:
 
     @property
     def struck_service(self) -> str | None:
-        """The service that it strikes, or whose connections it strikes; None: no service."""
+        """The service that it strikes, or whose connections it strikes, or the part that this plays; None: no service."""
         return getattr(self, "service", None)
 
     def aimed_at(self, process: str) -> Self:
         """The same fault, aimed at this process."""
         assert self.struck_process is not None, f"{self.name} is aimed at no process"
         return replace(self, process=process)  # type: ignore[call-arg]  # it has the field, see the assertion
+
+    def among(self, parts: Mapping[str, str]) -> Self:
+        """The same fault on the service that plays the part which it names; `parts`: the service of each part."""
+        part = getattr(self, "service", None)
+        return replace(self, service=parts[part]) if part in parts else self  # type: ignore[call-arg, index]  # it has the field then
 
     def fields(self) -> dict[str, Any]:
         """Its fields by name, as plain data; a token carries them beside the fault's name."""

@@ -7,13 +7,13 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="broker_connection_reset",
     story=(
-        "For a while every answer of RabbitMQ to a worker is lost and its connection is reset. "
+        "For a while every answer of the broker to a worker is lost and its connection is reset. "
         "The worker must connect again, and its tasks in progress must be done once."
     ),
     workload=Workload(tasks=80, rate_per_s=30, work_s=Between(0.01, 0.05), failing_once=8),
     strikes=(
         Strike(
-            DegradeNetwork("worker", "rabbitmq", "reset", 20.0),
+            DegradeNetwork("worker", "broker", "reset", 20.0),
             when=Effects(count=Between(15, 30)),
             lasts_s=Between(1.0, 2.5),
             drawn={"value": Between(0.0, 100.0)},

@@ -11,7 +11,7 @@ SCENARIO = Scenario(
         "none may have a second effect, and every status that is read must be true."
     ),
     workload=Workload(tasks=80, rate_per_s=20, work_s=Between(0.01, 0.05), failing_once=8, failing_for_good=4),
-    strikes=(Strike(KillService("mysql"), when=Effects(count=Between(15, 40)), lasts_s=Between(0.2, 1.0)),),
+    strikes=(Strike(KillService("database"), when=Effects(count=Between(15, 40)), lasts_s=Between(0.2, 1.0)),),
     premises=(WorkDuring(KillService.name),),
     at_stake=(
         Guarantee.NO_LOST_TASK,

@@ -11,7 +11,7 @@ SCENARIO = Scenario(
         "The requests that it had received are carried out late; no task may be lost or done twice because of that."
     ),
     workload=Workload(tasks=80, rate_per_s=20, work_s=Between(0.01, 0.05), failing_once=8, failing_for_good=4),
-    strikes=(Strike(PauseService("mysql"), when=Effects(count=Between(15, 40)), lasts_s=Between(1.0, 3.0)),),
+    strikes=(Strike(PauseService("database"), when=Effects(count=Between(15, 40)), lasts_s=Between(1.0, 3.0)),),
     premises=(OpenDuring(PauseService.name),),
     at_stake=(
         Guarantee.NO_LOST_TASK,

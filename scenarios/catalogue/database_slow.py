@@ -13,7 +13,7 @@ SCENARIO = Scenario(
     workload=Workload(tasks=60, rate_per_s=20, work_s=Between(0.01, 0.05), failing_once=8),
     strikes=(
         Strike(
-            DegradeNetwork("worker", "mysql", "delay", 50.0),
+            DegradeNetwork("worker", "database", "delay", 50.0),
             when=Effects(count=Between(10, 25)),
             lasts_s=Between(1.0, 3.0),
             drawn={"value": Between(50.0, 150.0)},

@@ -13,7 +13,7 @@ SCENARIO = Scenario(
     workload=Workload(tasks=60, rate_per_s=20, work_s=Between(0.01, 0.05), failing_once=8),
     strikes=(
         Strike(
-            DegradeNetwork("worker", "mysql", "blackhole"),
+            DegradeNetwork("worker", "database", "blackhole"),
             when=Effects(count=Between(10, 25)),
             lasts_s=Between(1.0, 3.0),
         ),

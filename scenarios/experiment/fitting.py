@@ -1,8 +1,9 @@
 """Whether a scenario fits a system and an environment, and which processes of the system need links."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from chaos.environment import Environment, ProcessSpec, Services
+from chaos.environment import Environment, ProcessSpec, ServiceName, Services
 from chaos.faults import REACHED, Fault
 from scenarios.contract.guard import answered_processes, plugin_call
 from scenarios.contract.system import Embeddable, Handlers, System, capabilities_of
@@ -11,6 +12,22 @@ from scenarios.experiment.scenario import Scenario, Trigger
 
 HANDLER_ROLE = "worker"
 """Processes in this role run handlers: whatever process an attempt or an effect reaches plays it."""
+PARTS = ("broker", "database")
+"""What a scenario may say in place of the name of a service."""
+
+
+def aimed(scenario: Scenario, needs: frozenset[ServiceName]) -> Scenario:
+    """The scenario with each part that its faults name (`broker`, `database`) replaced by the service that plays it in such a system."""
+    parts = parts_of(needs)
+    strikes = tuple(replace(strike, fault=strike.fault.among(parts)) for strike in scenario.strikes)
+    return replace(scenario, strikes=strikes)
+
+
+def parts_of(needs: frozenset[ServiceName]) -> Mapping[str, str]:
+    """By part, the service that plays it. Redis is the broker of a system that uses no other."""
+    brokers = [service for service in ("rabbitmq", "redis") if service in needs]
+    databases = [service for service in ("mysql",) if service in needs]
+    return {part: played[0] for part, played in (("broker", brokers), ("database", databases)) if played}
 
 
 def processes_of(
@@ -105,6 +122,7 @@ def _check_services(fault: Fault, system: System, environment: Environment) -> N
     if service is None:
         return
     if service not in system.needs:
-        raise NotApplicable(f"{fault.name} has no target: {system.name} does not use {service}")
+        article = "a " if service in PARTS else ""
+        raise NotApplicable(f"{fault.name} has no target: {system.name} does not use {article}{service}")
     if service not in environment.offers:
         raise NotApplicable(f"{fault.name} needs {service}, which the environment {environment.name!r} lacks")

@@ -19,7 +19,7 @@ from chaos.faults import (
 )
 from scenarios.contract.system import Handlers
 from scenarios.errors import NotApplicable, RunFailed
-from scenarios.experiment.fitting import processes_of, processes_to_link
+from scenarios.experiment.fitting import PARTS, aimed, parts_of, processes_of, processes_to_link
 from scenarios.experiment.scenario import AtStart, AttemptBegun, LeaderAtWork, Scenario, Strike, Trigger, Workload
 from scenarios.judging.guarantees import Guarantee
 
@@ -65,6 +65,35 @@ def scenario(*faults: Fault, when: Trigger | None = None) -> Scenario:
 
 def link(struck: Scenario, *, system: Acme | None = None, world: World | None = None) -> tuple[str, ...]:
     return processes_to_link(struck, system or Acme(), world or World(), NOWHERE)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("needs", "struck"),
+    [
+        ({"mysql", "redis", "rabbitmq"}, ("rabbitmq", "mysql", "redis")),
+        ({"redis"}, ("redis", "database", "redis")),
+        (set(), ("broker", "database", "redis")),
+    ],
+)
+def test_what_strikes_a_part_strikes_the_service_that_plays_it(
+    needs: set[ServiceName], struck: tuple[str, ...]
+) -> None:
+    stated = scenario(KillService("broker"), DegradeNetwork("worker", "database", "delay", 5.0), FailOverRedis())
+
+    found = aimed(stated, frozenset(needs))
+
+    assert tuple(strike.fault.struck_service for strike in found.strikes) == struck
+
+
+def test_every_part_is_played_by_a_service_of_a_system_that_needs_all() -> None:
+    assert set(parts_of(ALL)) == set(PARTS)
+
+
+def test_a_fault_on_a_part_that_no_service_plays_has_no_target() -> None:
+    struck = aimed(scenario(KillService("database")), frozenset({"rabbitmq"}))
+
+    with pytest.raises(NotApplicable, match="acme does not use a database"):
+        link(struck, system=Acme(needs=frozenset({"rabbitmq"})))
 
 
 def test_only_processes_whose_traffic_is_struck_get_links_and_each_gets_them_once() -> None:

@@ -1,8 +1,9 @@
 """A scenario of the catalogue as a simulated world: the same plan as on real services."""
 
+from chaos.simulation import SERVICES
 from scenarios.experiment import plan as nemesis
 from scenarios.experiment.arrival import RedriveWhenDead
-from scenarios.experiment.fitting import check_capabilities
+from scenarios.experiment.fitting import aimed, check_capabilities
 from scenarios.experiment.scenario import Scenario
 from scenarios.simulated.system import Terms
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedTask, WorldPlan, planned
@@ -26,7 +27,7 @@ def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
     """The world of this scenario and seed: submissions, strikes and delays."""
     check_capabilities(scenario, capabilities_in(terms))
     plan = nemesis.plan(
-        scenario,
+        aimed(scenario, frozenset(SERVICES)),
         seed,
         attempts_max=terms.policy.attempts_max or 1,
         pace=terms.pace,
