@@ -1,6 +1,9 @@
 """The names of a plug-in without tasklab (`tasklab_plugin.py`) keep up with the services and classes that the lab has."""
 
+import subprocess
+import sys
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +11,8 @@ import tasklab
 from chaos.services.addresses import SERVICE_NAMES, ServiceName, Services
 from chaos.services.registry import descriptor
 from scenarios.plugin import tasklab_plugin
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("service", SERVICE_NAMES)
@@ -41,3 +46,14 @@ def test_every_limit_can_be_stated_without_tasklab() -> None:
 
 def names_of(kind: type) -> list[str]:
     return [field.name for field in fields(kind)]
+
+
+def test_what_runs_in_foreign_interpreters_needs_nothing_later_than_python_3_8() -> None:
+    rooms = ROOT / "scenarios"
+    files = [rooms / "contract" / "tasklab_probe.py", *(rooms / "adapters" / "shims").glob("*.py")]
+    files += [rooms / "plugin" / name for name in ("host.py", "launch.py", "tasklab_plugin.py")]
+
+    command = [sys.executable, "-m", "vermin", "--target=3.8-", "--violations", "--no-tips", *files]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout

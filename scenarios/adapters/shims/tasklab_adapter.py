@@ -98,16 +98,27 @@ def _connects(name: str, asked: Sequence[str]) -> str:
 
 @contextmanager
 def refused_connections() -> Iterator[List[str]]:
-    """Inside, no socket connects to an address. Given is the list of the addresses that were asked for."""
+    """Inside, no socket connects, except to one of this process. Given is the list of the addresses that were asked for."""
     asked: List[str] = []
+    own = set()
+    originals = {name: getattr(socket.socket, name) for name in ("connect", "connect_ex", "listen")}
 
-    def refuse(_: Any, address: Any) -> None:
-        asked.append(":".join(map(str, address[:2])) if isinstance(address, tuple) else str(address))
-        raise ConnectionRefusedError("tasklab reads the configuration only: no connection is opened")
+    def listen(self: socket.socket, *backlog: int) -> Any:
+        own.add(self.getsockname())
+        return originals["listen"](self, *backlog)
 
-    originals = {name: getattr(socket.socket, name) for name in ("connect", "connect_ex")}
-    for name in originals:
-        setattr(socket.socket, name, refuse)
+    def guarded(connect: Any) -> Any:
+        def guarded_connect(self: socket.socket, address: Any) -> Any:
+            if address in own:
+                return connect(self, address)
+            asked.append(":".join(map(str, address[:2])) if isinstance(address, tuple) else str(address))
+            raise ConnectionRefusedError("tasklab reads the configuration only: no connection is opened")
+
+        return guarded_connect
+
+    socket.socket.listen = listen  # type: ignore[method-assign, assignment]
+    for name in ("connect", "connect_ex"):
+        setattr(socket.socket, name, guarded(originals[name]))
     try:
         yield asked
     finally:

@@ -5,7 +5,7 @@ the standard library and the other shims it imports Dramatiq only, from Python 3
 """
 
 import threading
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 import dramatiq
 import tasklab_adapter
@@ -13,6 +13,8 @@ from dramatiq.middleware import Middleware
 from tasklab_adapter import LONG_S, Choice, Fact, UnusableApp, seconds
 
 DEFAULT_RETRIES = 20
+DRAWS = tuple((first, second) for first in (0, 1) for second in (0, 1))
+"""The ends of the two chances that a backoff has: its jitter, and a second one where the first exceeds the maximum."""
 SCALED_MIN_MS = 300
 SCALED_MAX_MS = 1_000
 SCALED_HEARTBEAT_MS = 4_000
@@ -67,21 +69,22 @@ class App:
         return None if retries is None or self.option("retry_when", None) is not None else int(retries) + 1
 
     def delays_s(self) -> Optional[List[Tuple[float, float]]]:
-        """[least, most] seconds before each retry, as the installed `compute_backoff` draws them from its lowest and highest chance."""
+        """[least, most] seconds before each retry, as the installed `compute_backoff` draws them at the ends of its chances."""
         attempts = self.attempts_max()
         if attempts is None:
             return None
-        low, high = (self._delays_ms(attempts - 1, end) for end in (0, 1))
-        return [(min(pair) / 1000, max(pair) / 1000) for pair in zip(low, high)]  # noqa: B905  Python 3.8
+        drawn = [[self._delay_ms(retry, ends) / 1000 for ends in DRAWS] for retry in range(attempts - 1)]
+        return [(min(delays), max(delays)) for delays in drawn]
 
-    def _delays_ms(self, retries: int, end: int) -> List[int]:
-        module, drawn = dramatiq.common, dramatiq.common.uniform
+    def _delay_ms(self, retry: int, ends: Sequence[int]) -> float:
+        """`ends`: 0 or 1 for each draw, its lowest or highest value."""
+        module, uniform, left = dramatiq.common, dramatiq.common.uniform, list(ends)
         factor, most = self.option("min_backoff", 15_000), self.option("max_backoff", 86_400_000 * 7)
         try:
-            module.uniform = lambda *ends: ends[end]
-            return [module.compute_backoff(n, factor=factor, max_backoff=most)[1] for n in range(retries)]
+            module.uniform = lambda *bounds: bounds[left.pop(0)]
+            return float(module.compute_backoff(retry, factor=factor, max_backoff=most)[1])
         finally:
-            module.uniform = drawn
+            module.uniform = uniform
 
     def lease_s(self) -> Optional[float]:
         """How long a worker that stands still keeps its messages."""
