@@ -10,6 +10,7 @@ import msgspec
 from chaos.environment import SERVICE_NAMES, Services
 from chaos.services.addresses import Address
 from scenarios.contract.system import Operation
+from scenarios.record.run_facts import Setting
 
 VERSION = 1
 ANSWER_BYTES_MAX = 32 << 20
@@ -128,16 +129,6 @@ class PluginAnswer(msgspec.Struct, frozen=True):
     error: PluginFailure | None = None
 
 
-class SettingFact(msgspec.Struct, frozen=True):
-    """One setting in effect in the app of a user. `source`: where it was read; `means`: what follows; `scaled`: its value in the lab."""
-
-    name: str
-    value: str
-    source: str
-    means: str
-    scaled: str | None = None
-
-
 class Description(msgspec.Struct, frozen=True, kw_only=True):
     """The description of a system, not yet checked (statements.py).
 
@@ -156,7 +147,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     powers: tuple[str, ...] = ()
     capabilities: tuple[str, ...] | None = None
     versions: Mapping[str, str] = {}
-    facts: tuple[SettingFact, ...] = ()
+    facts: tuple[Setting, ...] = ()
 
 
 class StatedProcess(msgspec.Struct, frozen=True, kw_only=True):

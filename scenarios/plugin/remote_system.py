@@ -21,6 +21,7 @@ from scenarios.plugin.process import LOG_NAME, ClientProcess, ErrorAnswer, name_
 from scenarios.plugin.protocol import PluginRequest, operation_fields, services_fields
 from scenarios.plugin.statements import SystemStatement, checked, checked_processes
 from scenarios.record.events import Event, MalformedEvent, event_from
+from scenarios.record.run_facts import Setting
 from scenarios.stored.rundir import LOGS
 
 DETAIL_CHARS = 200
@@ -256,6 +257,11 @@ def check_plugin(system: System) -> None:
     """Raise PluginLost if the system's plug-in has failed, or its client process is gone: the run cannot continue."""
     if isinstance(system, RemoteSystem):
         system.check()
+
+
+def settings_of(system: System) -> tuple[Setting, ...]:
+    """The settings in effect of an adapted app; of every other system none."""
+    return system.facts if isinstance(system, RemoteSystem) else ()
 
 
 def abandon_plugin(system: System) -> None:

@@ -17,7 +17,8 @@ from scenarios.contract.system import Pace, Policy
 from scenarios.errors import MalformedPolicy, MalformedStatement, PluginFailed, UnknownName
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.policy import policy_from
-from scenarios.plugin.protocol import Description, SettingFact, StatedProcess
+from scenarios.plugin.protocol import Description, StatedProcess
+from scenarios.record.run_facts import Setting
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """Names of systems and processes are parts of file names."""
@@ -42,7 +43,7 @@ class SystemStatement:
     powers: frozenset[str]
     capabilities: frozenset[str] | None
     versions: Mapping[str, str]
-    facts: tuple[SettingFact, ...]
+    facts: tuple[Setting, ...]
 
 
 def checked(described: Description) -> SystemStatement:

@@ -96,6 +96,16 @@ class DeathRecord(msgspec.Struct, frozen=True, kw_only=True):
     last_lines: tuple[str, ...] = ()
 
 
+class Setting(msgspec.Struct, frozen=True):
+    """A setting of an adapted app. `source`: where it was read; `means`: what follows; `scaled`: its value in the lab, if it differs."""
+
+    name: str
+    value: str
+    source: str
+    means: str
+    scaled: str | None = None
+
+
 class Turn(msgspec.Struct, frozen=True):
     """One step of a story: from `began_ns` on, `actor` did what `text` says."""
 
@@ -124,6 +134,7 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     )  # by claim: the scenarios in which it is at stake
     policy: dict[str, object] = msgspec.field(default_factory=dict)
     versions: dict[str, str] = msgspec.field(default_factory=dict)
+    settings: list[Setting] = msgspec.field(default_factory=list)  # of an adapted app
     commit: str = ""
     started_at: str = ""
     startup_s: dict[str, float] = msgspec.field(default_factory=dict)

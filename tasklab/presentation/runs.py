@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from chaos.environment import Environment
+    from scenarios.contract.system import System
     from scenarios.judging.verdict import Verdict
 
 WORST_FIRST = ((EXIT_BROKEN, Ruling.BROKEN), (EXIT_UNKNOWN, Ruling.UNKNOWN), (EXIT_HELD, Ruling.HELD))
@@ -26,6 +27,15 @@ def say_started(world: "Environment", say: Progress) -> None:
     if world.startup_s:
         parts = ", ".join(f"{service} {seconds:.1f} s" for service, seconds in sorted(world.startup_s.items()))
         say(f"services are up: {parts}")
+
+
+def say_scaled(system: "System", say: Progress) -> None:
+    """The long waits of an app that are shorter in the lab."""
+    from scenarios.plugin.remote_system import settings_of
+
+    scaled = [f"{one.name} {one.value} → {one.scaled}" for one in settings_of(system) if one.scaled is not None]
+    if scaled:
+        say(f"long waits are scaled ({'; '.join(scaled)}); --unscaled leaves them")
 
 
 def print_runs_json(runs: Sequence[JudgedRun], **more: object) -> None:
