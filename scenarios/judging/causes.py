@@ -3,9 +3,8 @@
 import enum
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from scenarios.judging.policy import ACK_S, Policy
@@ -15,7 +14,6 @@ from scenarios.record.history import (
     Event,
     FaultSpan,
     History,
-    TaskTimeline,
     earliest_ns,
     ns_of,
 )
@@ -36,7 +34,7 @@ class Cause(enum.StrEnum):
 
 
 class Repeat(NamedTuple):
-    """A start of a task except its first, with the start before it.
+    """A start of a task except its first, with the start that caused it; where no cause is known, the start before it.
 
     `is_redelivery`: the same message was delivered again, because its acknowledgement was lost or held up by a fault. This is not a
     retry and does not use up an attempt (rule 27).
@@ -48,6 +46,7 @@ class Repeat(NamedTuple):
     is_redelivery: bool
 
 
+_REDELIVERIES = frozenset({Cause.LOST_ACK, Cause.FAULT})
 _NETWORK_OR_STORE = r"network|partition|proxy|database|mysql|mariadb|postgres|sqlite|redis|sentinel|valkey"
 _BETWEEN_WORKER_AND_TASK = re.compile(
     rf"broker|rabbit|amqp|kafka|{_NETWORK_OR_STORE}|\b(?:db|net|nats|sqs|link|connection|packet|ack|confirm)s?\b"
@@ -80,12 +79,16 @@ def _words(span: FaultSpan) -> str:
     return f"{span.fault} {span.target}".lower().replace("_", " ")
 
 
+LOOK_BACK = 20
+"""How many attempts before it may have caused a start. Two chains of attempts alternate; a longer search only costs time."""
+
+
 def repeats_of(history: History, policy: Policy) -> Mapping[str, list[Repeat]]:
     """Every start of a task except its first, by task, in order of time."""
     known = history.derived.get("repeats")
     if known is None or known[0] is not policy:
         found = {
-            timeline.task: [_repeat(history, former, latter, policy) for former, latter in pairwise(timeline.attempts)]
+            timeline.task: _repeats(history, timeline.attempts, policy)
             for timeline in history.tasks.values()
             if len(timeline.attempts) > 1
         }
@@ -94,9 +97,66 @@ def repeats_of(history: History, policy: Policy) -> Mapping[str, list[Repeat]]:
     return repeats
 
 
+def _repeats(history: History, attempts: Sequence[AttemptRecord], policy: Policy) -> list[Repeat]:
+    """Each start with its cause, which lies in the attempt before it, or else in an earlier one.
+
+    A retry that was sent before its message was acknowledged runs beside the redelivery of that message: the task has two chains of
+    attempts, whose starts alternate. An attempt causes one retry and one redelivery at most.
+    """
+    used: set[tuple[int, bool]] = set()
+    repeats: list[Repeat] = []
+    for place in range(1, len(attempts)):
+        repeat = _repeat(history, attempts[place - 1], attempts[place], policy)
+        if repeat.cause is Cause.UNEXPLAINED:
+            repeat = (
+                _of_another_chain(history, attempts[max(0, place - LOOK_BACK) : place], attempts[place], policy, used)
+                or repeat
+            )
+        used.add(_use_of(repeat))
+        repeats.append(repeat)
+    return repeats
+
+
+def _of_another_chain(
+    history: History,
+    earlier: Sequence[AttemptRecord],
+    latter: AttemptRecord,
+    policy: Policy,
+    used: Set[tuple[int, bool]],
+) -> Repeat | None:
+    """The repeat as that of an earlier attempt than the last one, which has not caused it otherwise."""
+    for former in reversed(earlier[:-1]):
+        if former.round != latter.round or _was_settled(history, former, latter, policy):
+            continue
+        for cause in _causes_of(history, former, latter, policy):
+            repeat = Repeat(former, latter, cause, cause in _REDELIVERIES)
+            if _use_of(repeat) not in used:
+                return repeat
+    return None
+
+
+def _was_settled(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> bool:
+    """Whether the attempt had ended well, and its worker outlived by far the time in which an acknowledgement arrives."""
+    if former.outcome != "ok" or former.ended_ns is None:
+        return False
+    settled_ns = former.ended_ns + _ack_ns(policy)
+    return (
+        settled_ns < latter.started_ns and first_crash_ns(history, former.actor, former.started_ns, settled_ns) is None
+    )
+
+
+def _ack_ns(policy: Policy) -> int:
+    return ns_of(ACK_S if policy.ack_s is None else policy.ack_s)
+
+
+def _use_of(repeat: Repeat) -> tuple[int, bool]:
+    """What a repeat uses up: the retry, or the redelivery, of one attempt."""
+    return id(repeat.former), repeat.cause is Cause.FAILED_BEFORE
+
+
 def _repeat(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> Repeat:
     cause = cause_of(history, former, latter, policy)
-    is_redelivery = cause in (Cause.LOST_ACK, Cause.FAULT) or (
+    is_redelivery = cause in _REDELIVERIES or (
         cause is Cause.FAILED_BEFORE
         and not _is_numbered_as_a_retry(former, latter)
         and (_lost_ack(former, latter) or _fault_between(history, former, latter, policy))
@@ -109,22 +169,26 @@ def _is_numbered_as_a_retry(former: AttemptRecord, latter: AttemptRecord) -> boo
 
 
 def cause_of(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> Cause:
-    """Why `latter` followed `former`, the previous start of the same task."""
+    """Why `latter` followed `former`, an earlier start of the same task."""
+    return next(_causes_of(history, former, latter, policy), Cause.UNEXPLAINED)
+
+
+def _causes_of(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> Iterator[Cause]:
+    """Every cause that applies."""
     if latter.round > former.round:
-        return Cause.REDRIVE
+        yield Cause.REDRIVE
     if former.outcome == "fail" and former.ended_ns is not None and former.ended_ns <= latter.started_ns:
-        return Cause.FAILED_BEFORE
+        yield Cause.FAILED_BEFORE
     if crashed_between(history, former, latter):
-        return Cause.CRASH
+        yield Cause.CRASH
     if lease_expired(history, former, latter):
-        return Cause.LEASE_RAN_OUT
+        yield Cause.LEASE_RAN_OUT
     if _lost_ack(former, latter):
-        return Cause.LOST_ACK
+        yield Cause.LOST_ACK
     if _fault_between(history, former, latter, policy):
-        return Cause.FAULT
-    if owner_paused(history, former, latter):
-        return Cause.OWNER_PAUSED
-    return Cause.UNEXPLAINED
+        yield Cause.FAULT
+    if owner_paused(history, former, latter) or _other_paused(history, former, latter, policy):
+        yield Cause.OWNER_PAUSED
 
 
 def _lost_ack(former: AttemptRecord, latter: AttemptRecord) -> bool:
@@ -137,22 +201,42 @@ def _fault_between(history: History, former: AttemptRecord, latter: AttemptRecor
         return False
     until_ns = latter.started_ns
     if former.ended_ns is not None:
-        until_ns = min(until_ns, former.ended_ns + ns_of(ACK_S if policy.ack_s is None else policy.ack_s))
+        until_ns = min(until_ns, former.ended_ns + _ack_ns(policy))
     return any(
         span.overlaps(former.started_ns, until_ns) and not span.knows_its_messages and cuts_worker_off(span)
         for span in history.faults
     )
 
 
+def _other_paused(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> bool:
+    """Whether the worker of `latter` was paused with the message in hand, and ran it soon after, although it had been delivered again.
+
+    `former` is the run of that redelivery: it began after the pause had, on another worker, and no lease of it was still valid.
+    """
+    if former.actor == latter.actor or _holds_validly(history, former, latter.started_ns):
+        return False
+    return any(
+        span.bit_ns is not None
+        and span.bit_ns <= former.started_ns
+        and span.healed_ns <= latter.started_ns <= span.healed_ns + _ack_ns(policy)
+        for span in pauses_of_process(history, latter.actor)
+    )
+
+
 def owner_paused(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:
     """Whether the worker of `former` was paused during that attempt, before `latter`, and no lease of it was still valid."""
     ran_until_ns = latter.started_ns if former.ended_ns is None else min(former.ended_ns, latter.started_ns)
-    if not was_paused(history, former.actor, former.started_ns, ran_until_ns):
-        return False
+    return was_paused(history, former.actor, former.started_ns, ran_until_ns) and not _holds_validly(
+        history, former, latter.started_ns
+    )
+
+
+def _holds_validly(history: History, attempt: AttemptRecord, until_ns: int) -> bool:
+    """Whether a recorded lease of this attempt is still valid then."""
     if not history.leases:
-        return True
-    holds = [_hold_of(leases, former, latter.started_ns) for leases in history.leases_of(former.task, former.actor)]
-    return not any(hold is not None and expiry_ns(hold) > latter.started_ns for hold in holds)
+        return False
+    holds = [_hold_of(leases, attempt, until_ns) for leases in history.leases_of(attempt.task, attempt.actor)]
+    return any(hold is not None and expiry_ns(hold) > until_ns for hold in holds)
 
 
 def was_paused(history: History, actor: str, from_ns: int, until_ns: int) -> bool:
@@ -228,100 +312,6 @@ def lease_end_ns(history: History, attempt: AttemptRecord, until_ns: int) -> int
     holds = [_hold_of(leases, attempt, until_ns) for leases in history.leases_of(attempt.task, attempt.actor)]
     ends_ns = [expiry_ns(hold) for hold in holds if hold is not None]
     return max(ends_ns) if ends_ns else None
-
-
-def reports_too_late(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
-    """Whether this success is a zombie's late report, which decides nothing: its task was already dead, and its lease had expired.
-
-    Without recorded leases, a pause of the worker or the policy's `lease_s` is enough.
-    """
-    ended_ns = attempt.ended_ns
-    if attempt.outcome != "ok" or ended_ns is None or timeline.dead_ns > ended_ns:
-        return False
-    end_ns = lease_end_ns(history, attempt, ended_ns)
-    if end_ns is not None:
-        return end_ns <= ended_ns
-    if history.leases_on(attempt.task):
-        return False
-    if was_paused(history, attempt.actor, attempt.started_ns, ended_ns):
-        return True
-    return policy.lease_s is not None and attempt.started_ns + ns_of(policy.lease_s) <= ended_ns
-
-
-def _was_replaced(timeline: TaskTimeline, attempt: AttemptRecord) -> bool:
-    assert attempt.ended_ns is not None
-    following = timeline.first_start_after(attempt.started_ns)
-    return following is not None and following.started_ns <= attempt.ended_ns
-
-
-def may_be_unreported(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
-    """Whether its worker may never have been able to report what this attempt came to.
-
-    Another attempt had already replaced it; or its lease expired, or its worker crashed or was paused, before the next attempt began, or
-    before the task was dead; and before its acknowledgement arrived.
-    """
-    if _was_replaced(timeline, attempt) or reports_too_late(history, timeline, attempt, policy):
-        return True
-    following = _next_after(timeline, attempt)
-    if following is not None and lease_expired(history, attempt, following):
-        return True
-    ended_ns = attempt.ended_ns
-    assert ended_ns is not None, "only an attempt that ended has something to report"
-    next_ns = _buried_after_ns(timeline, ended_ns) if following is None else following.started_ns
-    if next_ns is None:
-        return False
-    next_ns = _until_known_ns(attempt, next_ns)
-    return first_crash_ns(history, attempt.actor, ended_ns, next_ns) is not None or any(
-        span.overlaps(ended_ns, next_ns) and span.target == attempt.actor for span in history.faults
-    )
-
-
-def _until_known_ns(attempt: AttemptRecord, instant: int) -> int:
-    """This instant, or when the acknowledgement of the attempt had arrived: from then on the system knew what it came to."""
-    assert attempt.ended_ns is not None, "only an attempt that ended has something to report"
-    if attempt.acked_ns is None or attempt.acked_ns < attempt.ended_ns:
-        return instant
-    return min(instant, attempt.acked_ns)
-
-
-def _buried_after_ns(timeline: TaskTimeline, instant: int) -> int | None:
-    """When the task was dead, at this instant or later; None: it was not."""
-    buried = [event.t_ns for event in timeline.deads]
-    buried += [row.t_ns for row in timeline.states if row.to in ("DEAD", "FAILED")]
-    return min((buried_ns for buried_ns in buried if buried_ns >= instant), default=None)
-
-
-def decides_nothing(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
-    """Whether the task may have gone on without what this attempt came to: as `may_be_unreported`, or its worker was cut off."""
-    following = _next_after(timeline, attempt)
-    return may_be_unreported(history, timeline, attempt, policy) or (
-        following is not None
-        and attempt.ended_ns is not None
-        and any(
-            span.overlaps(attempt.ended_ns, _until_known_ns(attempt, following.started_ns)) and cuts_worker_off(span)
-            for span in history.faults
-        )
-    )
-
-
-def _next_after(timeline: TaskTimeline, attempt: AttemptRecord) -> AttemptRecord | None:
-    assert attempt.ended_ns is not None, "only an attempt that ended has something to report"
-    return timeline.first_start_after(attempt.ended_ns)
-
-
-def is_done(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
-    """Whether it is listed as done or succeeded; in a history without ends of attempts, whether it has an accepted effect."""
-    if timeline.task in history.lists.done or (not history.records_ends and timeline.effects):
-        return True
-    return succeeded(history, timeline, policy)
-
-
-def succeeded(history: History, timeline: TaskTimeline, policy: Policy) -> bool:
-    """Whether an attempt ended ok, late reports of zombies excluded."""
-    if not timeline.succeeded or not (timeline.deads or timeline.states):
-        return timeline.succeeded
-    oks = [attempt for attempt in timeline.attempts if attempt.outcome == "ok"]
-    return not oks or not all(reports_too_late(history, timeline, attempt, policy) for attempt in oks)
 
 
 def _released_without_effect(

@@ -9,7 +9,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Literal
 
-from scenarios.judging.causes import first_crash_ns, is_done, lease_end_ns
+from scenarios.judging.causes import first_crash_ns, lease_end_ns
+from scenarios.judging.endings import is_done
 from scenarios.judging.lateness import PromisedPause, answered_by, pauses_of
 from scenarios.judging.policy import Policy
 from scenarios.record.history import AttemptRecord, Event, FinalLists, History, TaskTimeline, earliest_ns, ns_of

@@ -126,14 +126,35 @@ NAMED_LEASE = """
 """The lease on an unremarkable task has the name of a task."""
 
 
+READ_WITHOUT_LISTS = """
+0     c   submit.invoke A
+0.01  c   submit.ok A
+1     w1  attempt.start A attempt=1
+1.1   w1  attempt.ok A attempt=1
+2     c   status A state=SUCCEEDED
+2     c   submit.invoke B
+2.01  c   submit.ok B
+3     w1  attempt.start B attempt=1
+3.1   w1  attempt.ok B attempt=1
+20    lab final
+"""
+"""The system lists nothing, and a client reads the end of one of two tasks."""
+
+
 @pytest.mark.parametrize(
     ("lines", "policy", "broken"),
     [
+        (READ_WITHOUT_LISTS, {}, set()),
         (IDLE_CRASH, {"delays_s": [[1, 2]], "tolerance_s": 0.5, "budget_s": 10, "attempts_max": 3}, set()),
         (KNOWN_ACK, {}, {Guarantee.DUPLICATES_EXPLAINED}),
         (NAMED_LEASE, {"renew_s": 4}, {Guarantee.LEASE_KEPT}),
     ],
-    ids=["crash of an idle worker", "ack of an unremarkable task", "lease under the name of a task"],
+    ids=[
+        "a read without lists",
+        "crash of an idle worker",
+        "ack of an unremarkable task",
+        "lease under the name of a task",
+    ],
 )
 def test_what_unremarkable_tasks_tell_of_others_is_not_lost(
     lines: str, policy: dict[str, object], broken: set[Guarantee], tmp_path: Path

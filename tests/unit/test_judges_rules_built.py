@@ -28,6 +28,8 @@ RENEWED = tuple(f"{at_s} w1 lease.renewed - resource=A fence=1 ttl_s=1" for at_s
         pytest.param("held", [LEASE, START, *fault(2, 3)], {"renew_s": 4}, id="cut off"),
         pytest.param("held", [LEASE, START, *fault(2, 3, "process_paused", "w1")], {"renew_s": 4}, id="its worker stood still"),
         pytest.param(("A",), [LEASE, START, *fault(6, 7)], {"renew_s": 4}, id="a fault after the lease was long over"),
+        pytest.param("held", [*fault(0.5, 0.99, "process_paused", "w1"), "1 w1 lease.acquired - resource=A fence=1 ttl_s=0.1", START, "1.05 w1 lease.renewed - resource=A fence=7 ttl_s=1"], {"renew_s": 4}, id="its worker stood still between asking for the lease and telling of it"),
+        pytest.param(("A",), [*fault(0.1, 0.2, "process_paused", "w1"), LEASE.replace("ttl_s=1", "ttl_s=0.5"), START, "1.05 w1 lease.renewed - resource=A fence=7 ttl_s=0.6"], {"renew_s": 4}, id="its worker stood still before it asked"),
         pytest.param("held", [LEASE, START, "4 w1 crash -"], {"renew_s": 4}, id="its worker died"),
         pytest.param(("A",), [LEASE.replace("resource=A", "resource=task:A"), START], {"renew_s": 4}, id="never renewed, under the name of a task"),
         pytest.param("held", [LEASE, START, "0.5 client submit.ok A deadline_s=2"], {"renew_s": 4, "ends_at_deadline": True}, id="past the deadline at which it expires"),

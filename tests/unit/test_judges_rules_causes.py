@@ -32,6 +32,10 @@ AGAIN = ("5 w2 attempt.start A attempt=2", "5.1 w2 attempt.ok A attempt=2")
         pytest.param(Cause.LEASE_RAN_OUT, ["0 c submit.invoke A scope=s", "0 c submit.ok A", "0.9 w1 lease.acquired - resource=scope:s ttl_s=2", *RAN[2:], *AGAIN], {}, id="the lease on its scope"),
         pytest.param(Cause.OWNER_PAUSED, [*RAN[:-1], *fault(2, 4, "process_paused", "w1"), *AGAIN], {}, id="its worker stood still"),
         pytest.param(Cause.UNEXPLAINED, [*RAN[:-1], *fault(2, 4, "process_paused", "w3"), *AGAIN], {}, id="another worker stood still"),
+        pytest.param(Cause.OWNER_PAUSED, [*fault(0.5, 4, "process_paused", "w2"), *RAN, *AGAIN], {}, id="the worker that ran it again stood still, with the message in hand"),
+        pytest.param(Cause.UNEXPLAINED, [*fault(0.5, 4, "process_paused", "w2"), *RAN, *AGAIN], {"ack_s": 0.5}, id="it stood still, and ran it again much later"),
+        pytest.param(Cause.UNEXPLAINED, [*RAN, *fault(1.5, 4, "process_paused", "w2"), *AGAIN], {}, id="it stood still when the task had run"),
+        pytest.param(Cause.UNEXPLAINED, [*fault(0.5, 4, "process_paused", "w2"), "0.9 w1 lease.acquired - resource=A ttl_s=20", *RAN[:-1], *AGAIN], {}, id="it stood still, and another held the lease"),
         pytest.param(Cause.UNEXPLAINED, [*SUBMITTED, "0.9 w1 lease.acquired - resource=A ttl_s=20", *RAN[2:-1], *fault(2, 4, "process_paused", "w1"), *AGAIN], {}, id="its worker stood still, and its lease had not run out"),
         pytest.param(Cause.UNEXPLAINED, [*RAN[:-1], "6 lab fault.begin - fault=process_paused target=w1", "6 lab fault.bit - fault=process_paused target=w1", *AGAIN], {}, id="its worker stood still after the repeat"),
     ],
@@ -40,6 +44,31 @@ def test_the_cause_of_a_repeat_is_exact(cause: Cause, lines: list[str], policy: 
     (repeats,) = repeats_of(history_of(*lines), policy_from(policy)).values()
 
     assert [repeat.cause for repeat in repeats] == [cause]
+
+
+FORKED = (
+    *(*FAILED, "1.2 w1 crash -"),
+    *("1.5 w2 attempt.start A attempt=1", "1.6 w2 attempt.ok A attempt=1"),
+    *("2 w3 attempt.start A attempt=2", "2.1 w3 attempt.ok A attempt=2"),
+)
+"""A retry was sent, its message not acknowledged: redelivery and retry both run."""
+
+
+@pytest.mark.parametrize(
+    ("causes", "lines"),
+    [
+        pytest.param([Cause.FAILED_BEFORE, Cause.CRASH], FORKED, id="one of each"),
+        pytest.param([Cause.FAILED_BEFORE, Cause.CRASH, Cause.UNEXPLAINED], [*FORKED, "3 w3 attempt.start A attempt=2"], id="each only once"),
+        pytest.param([Cause.FAILED_BEFORE, Cause.UNEXPLAINED], [line for line in FORKED if "crash" not in line], id="two retries of one failure"),
+        pytest.param([Cause.FAILED_BEFORE, Cause.UNEXPLAINED], [line.replace("1.2 w1 crash", "1.2 w9 crash") for line in FORKED], id="another worker crashed"),
+        pytest.param([Cause.REDRIVE, Cause.UNEXPLAINED], [*RAN, "2 operator redrive A", "3 w2 attempt.start A", "3.1 w2 attempt.ok A", "4 w3 attempt.start A"], id="a redrive causes one start"),
+        pytest.param([Cause.CRASH, Cause.UNEXPLAINED], [*RAN, "1.2 w1 crash -", "5 w2 attempt.start A", "5.1 w2 attempt.ok A", "6 w3 attempt.start A"], id="a crash causes one start"),
+    ],
+)  # fmt: skip
+def test_a_cause_may_lie_in_an_earlier_attempt_than_the_last(causes: list[Cause], lines: list[str]) -> None:
+    (repeats,) = repeats_of(history_of(*lines), policy_from({})).values()
+
+    assert [repeat.cause for repeat in repeats] == causes
 
 
 def test_one_swallowed_ack_excuses_only_the_attempt_it_was_for() -> None:

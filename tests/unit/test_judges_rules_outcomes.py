@@ -5,8 +5,10 @@
 import pytest
 
 from scenarios.judging.guarantees import Guarantee as G
-from scenarios.record.history import Event
-from tests.unit.rule_cases import DONE, OTHER, RAN, SUBMITTED, fault, final, verdict
+from scenarios.judging.judge import judge
+from scenarios.judging.policy import policy_from
+from scenarios.record.history import Event, Recorded
+from tests.unit.rule_cases import DONE, OTHER, RAN, SUBMITTED, fault, final, history_of, verdict
 
 FOLDED = (
     "0 c submit.invoke A key=k",
@@ -114,3 +116,14 @@ def test_an_account_that_contradicts_itself_proves_nothing() -> None:
     lines = [*SUBMITTED, *OTHER, final(done=["A", "K"], pending=["A"])]
 
     assert verdict(G.EXACTLY_ONE_EFFECT, lines) == "unknown"
+
+
+@pytest.mark.parametrize(("state", "exercised"), [("SUCCEEDED", 1), ("RUNNING", 0)])
+def test_a_client_that_reads_the_end_puts_it_to_the_test_where_the_system_lists_nothing(
+    state: str, exercised: int
+) -> None:
+    history = history_of(*RAN, f"2 c status A state={state}", final(done=None))
+
+    judgement = judge(Recorded(history), claims=[G.OUTCOME_REPORTED], policy=policy_from({}))
+
+    assert [one.exercised for one in judgement.verdicts] == [exercised]

@@ -8,8 +8,9 @@ decides nothing if another attempt had already replaced it, or if its worker may
 or the worker crashed, was paused or was cut off before the next attempt.
 """
 
-from scenarios.judging.causes import decides_nothing, first_crash_ns, is_done
+from scenarios.judging.causes import first_crash_ns
 from scenarios.judging.checkers.poison_bounded import attempts_by_round
+from scenarios.judging.endings import decides_nothing, is_done
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import AttemptRecord, Event, History, TaskTimeline

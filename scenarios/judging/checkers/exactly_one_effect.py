@@ -4,8 +4,8 @@ Done: listed as done, or an attempt of it ended ok (in a history without ends of
 Lost and dead tasks need no effect; nor does a task that was dead before a zombie reported its success (rule 20).
 """
 
-from scenarios.judging.causes import is_done, succeeded
 from scenarios.judging.checkers.effect_at_most_once import doubled
+from scenarios.judging.endings import is_done, succeeded
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import History

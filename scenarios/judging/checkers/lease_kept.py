@@ -1,14 +1,15 @@
 """While an attempt works, its lease is renewed at least every `policy.renew_s`. Judged if leases on tasks are recorded.
 
 From its acquisition, and from each renewal, the next renewal comes within `renew_s` and `tolerance_s`, or the attempt ends. If the
-worker crashed, was paused or was cut off in that time, nothing is proven; nor for an attempt that released its lease or had no end, nor
-after its task was cancelled, expired or dead, or past a deadline at which it expires (`policy.ends_at_deadline`).
+worker crashed, was paused or was cut off in that time, or since it had asked for the lease, nothing is proven; nor for an attempt that
+released its lease or had no end, nor after its task was cancelled, expired or dead, or past a deadline at which it expires
+(`policy.ends_at_deadline`).
 """
 
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
 
-from scenarios.judging.causes import cuts_worker_off, first_crash_ns
+from scenarios.judging.causes import cuts_worker_off, expiry_ns, first_crash_ns
 from scenarios.judging.lateness import closed_ns
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
@@ -66,10 +67,13 @@ def _gaps_ns(
     if any(event.event == "lease.released" for event in hold):
         return []
     instants_ns = [*(event.t_ns for event in hold), ended_ns]
+    # A hold recorded with less left than others had been asked for earlier: before a pause, say.
+    asked_ns = min(expiry_ns(first) - ns_of(own.longest_s), first.t_ns)
     return [
         next_ns - held_ns
         for held_ns, next_ns in pairwise(instants_ns)
-        if held_ns + bound_ns < ended_ns and not _is_excused(history, attempt, held_ns, held_ns + bound_ns)
+        if held_ns + bound_ns < ended_ns
+        and not _is_excused(history, attempt, asked_ns if held_ns == first.t_ns else held_ns, held_ns + bound_ns)
     ]
 
 

@@ -5,7 +5,7 @@ status read later than `policy.budget_s` (default 30 s) after the end of its las
 stated) after it, shows a final state. Faults excuse reads as in rule 16.
 """
 
-from scenarios.judging.causes import succeeded
+from scenarios.judging.endings import succeeded
 from scenarios.judging.lateness import AllowedDelays, closed_ns
 from scenarios.judging.policy import REPORT_S, Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
@@ -24,7 +24,7 @@ def check(history: History, policy: Policy) -> Findings:
             continue
         is_missing = lists_done and timeline.task not in history.lists.done and not _ended_later(history, timeline)
         read = _last_read(allowed, timeline, policy)
-        exercised += lists_done or read is not None
+        exercised += lists_done or read is not None or any(one.state in FINAL_STATES for one in timeline.statuses)
         if not is_missing and (read is None or read.state in FINAL_STATES):
             continue
         if not _ended_well(history, timeline, policy):

@@ -11,7 +11,8 @@ that the policy does not state are not judged.
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from scenarios.judging.causes import Cause, Repeat, may_be_unreported, repeats_of
+from scenarios.judging.causes import Cause, Repeat, repeats_of
+from scenarios.judging.endings import may_be_unreported
 from scenarios.judging.lateness import AllowedDelays, closed_ns, crashes_ns
 from scenarios.judging.policy import Policy
 from scenarios.judging.reconciliation import latest_retry_ns, numbers_in_rounds
