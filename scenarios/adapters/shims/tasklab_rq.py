@@ -10,7 +10,6 @@ from typing import Any, Dict, Iterator, List, Mapping, Tuple
 import rq.utils
 import tasklab_adapter
 from rq.exceptions import NoSuchJobError
-from rq.job import Job
 from tasklab_adapter import Choice
 from tasklab_plugin import Account, Outcome, Pace, Policy, ProcessSpec, ReadStatus, Submit
 from tasklab_rq_app import WORKER_COMMAND, RqApp
@@ -138,7 +137,7 @@ class Jobs:
         known = [job for job in places if job in self._tasks]
         with self._app.queue.connection.pipeline(transaction=False) as pipeline:
             for job in known:
-                pipeline.hget(Job.key_for(job), "status")
+                pipeline.hget(self._app.queue.job_class.key_for(job), "status")
             statuses = pipeline.execute()
         for job, status in zip(known, statuses):  # noqa: B905  Python 3.8
             if status is not None:  # else its time to live is over
@@ -164,7 +163,11 @@ class Jobs:
     def _learn(self, jobs: Mapping[str, str]) -> None:
         queue = self._app.queue
         unknown = [job for job in jobs if job not in self._tasks]
-        fetched = Job.fetch_many(unknown, connection=queue.connection, serializer=queue.serializer) if unknown else []
+        fetched = (
+            queue.job_class.fetch_many(unknown, connection=queue.connection, serializer=queue.serializer)
+            if unknown
+            else []
+        )
         self._tasks.update({job.id: job.args[0]["task"] for job in fetched if job is not None})
 
 
@@ -193,7 +196,7 @@ class RqClient:
     def _read(self, read: ReadStatus) -> Outcome:
         queue = self._app.queue
         try:
-            job = Job.fetch(read.id, connection=queue.connection, serializer=queue.serializer)
+            job = queue.job_class.fetch(read.id, connection=queue.connection, serializer=queue.serializer)
         except NoSuchJobError:
             return Outcome("ok", state="MISSING")
         state = STATES[job.get_status(refresh=False)]

@@ -7,7 +7,7 @@ other shims it imports RQ and its libraries (click, redis) only, from Python 3.8
 import math
 import sys
 from datetime import timedelta
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 import click
@@ -213,10 +213,11 @@ class RqApp:
             self._source("retry"),
             "executions of a task that always fails, less one",
         )
-        if not any(self.intervals_now):
+        if not any(self.intervals_now) and not self.has_scheduler:
             return
         scaled = str(self.intervals_s()) if self.intervals_s() != self.intervals_now else None
-        yield Fact("intervals", str(self.intervals_now), self._source("retry"), "seconds before each retry", scaled)
+        if any(self.intervals_now):
+            yield Fact("intervals", str(self.intervals_now), self._source("retry"), "seconds before each retry", scaled)
         means = (
             "it moves jobs to the queue when they are due"
             if self.has_scheduler
@@ -333,6 +334,8 @@ def _functions_near(place: str) -> str:
 
 
 def _path(value: Any) -> str:
+    if isinstance(value, ModuleType):
+        return value.__name__
     kind = value if isinstance(value, type) else type(value)
     return kind.__module__ + "." + kind.__qualname__
 
