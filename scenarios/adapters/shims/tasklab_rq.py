@@ -18,6 +18,8 @@ CLAIMS = ("no_lost_task", "no_stuck_task", "no_phantom_task", "duplicates_explai
 BUSY_S = 6.0
 """Longest time without progress while workers are at work: each job is a fork of its own."""
 BUDGET_S = 30.0
+TOLERANCE_S = 3.0
+"""How late a scheduled job starts: its scheduler looks once a second, and a worker forks."""
 RUN_S = 120.0
 """How long a run lasts before its budget begins, at most."""
 STATES = {
@@ -56,9 +58,13 @@ class Rq:
         self.policy = Policy(
             attempts_max=app.attempts_max(),
             delays_s=app.delays_s(),
+            tolerance_s=TOLERANCE_S if app.has_scheduler else None,
             budget_s=self.budget_s,
             result_ttl_s=float(app.result_ttl_s) if app.result_ttl_s > 0 else None,
         )
+        self.reservations = {
+            "redis_failed_over": sorted(self.claims)
+        }  # the app states one address, and asks no Sentinel
         self.facts = app.facts()
         self.versions = tasklab_adapter.versions("rq", "redis")
 

@@ -142,7 +142,7 @@ class RqApp:
 
     def takeover_s(self) -> float:
         """The longest time until the job of a killed worker is queued again, or failed."""
-        lost_s = max(self.lease_s(), STUCK_S + self.round_s())
+        lost_s = max(self.lease_s(), STUCK_S + self.round_s(), STUCK_S + SCHEDULER_S)
         return lost_s + self.round_s() + (SCHEDULER_S if self.has_scheduler else 0)
 
     def value(self, name: str) -> int:
