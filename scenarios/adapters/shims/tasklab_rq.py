@@ -129,6 +129,30 @@ class ListingRq(Rq):
         )
 
 
+class ForgettingRq(Rq):
+    """A function of RQ whose finished jobs are soon forgotten: only those that failed can be listed."""
+
+    def trail(self, services: Any) -> List[Dict[str, Any]]:
+        """A dead letter for each failed job, at the time of its last result."""
+        self._app.turn(tasklab_adapter.addresses(services))
+        queue = self._app.queue
+        failed = queue.failed_job_registry.get_job_ids(cleanup=False)
+        fetched = queue.job_class.fetch_many(failed, connection=queue.connection, serializer=queue.serializer)
+        return [self._dead_letter(job) for job in fetched if job is not None]
+
+    def _dead_letter(self, job: Any) -> Dict[str, Any]:
+        last = job.latest_result()
+        since_epoch_s = (job.enqueued_at if last is None else last.created_at).timestamp()
+        return {
+            "t_ns": int(since_epoch_s * 1e9),
+            "actor": "rq",
+            "event": "dead",
+            "task": job.args[0]["task"],
+            "attempts": self._app.attempts_max() - (job.retries_left or 0),
+            "reason": "" if last is None else (last.exc_string or "").strip().split("\n")[-1],
+        }
+
+
 class Jobs:
     """Reads the jobs of a queue without changing anything: the registries' own methods clean up first."""
 
@@ -218,5 +242,4 @@ class RqClient:
 def adapted(**stated: Any) -> Rq:
     """The system of a `Choice` with these fields. Raises UnusableApp."""
     app = RqApp(Choice(**stated))
-    system = Rq(app)
-    return ListingRq(app) if system.keeps_ended else system
+    return ListingRq(app) if Rq(app).keeps_ended else ForgettingRq(app)

@@ -319,7 +319,10 @@ def _options(choice: Choice) -> Dict[str, Any]:
 
 def _worker_class(path: str) -> Any:
     with tasklab_adapter.refused_connections():
-        return rq.utils.import_worker_class(path)
+        try:
+            return rq.utils.import_worker_class(path)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise UnusableApp("--worker-class " + path + ": " + str(error)) from error
 
 
 def _settings(module: str) -> Mapping[str, Any]:
