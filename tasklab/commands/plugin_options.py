@@ -58,6 +58,13 @@ def _system_options(
             help="Test your Dramatiq app: this actor, with its own broker settings, options and middleware.",
         ),
     ] = None,
+    rq: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="Test your RQ app: this function, with the queue, retries and times of its decorator, or RQ's defaults.",
+        ),
+    ] = None,
     workers: Annotated[
         int | None,
         typer.Option(min=1, max=WORKERS_MAX, help="Of your app: number of worker processes. Default: 2."),
@@ -105,7 +112,7 @@ def _system_options(
     from scenarios.adapters.adapted import WORKERS, Adapted
     from scenarios.errors import WrongUsage
 
-    apps = {library: place for library, place in {"dramatiq": dramatiq}.items() if place is not None}
+    apps = {library: place for library, place in {"dramatiq": dramatiq, "rq": rq}.items() if place is not None}
     named = [f"--{name}" for name in (*(["system"] if system is not None else []), *apps)]
     if len(named) > 1:
         raise WrongUsage(f"{' and '.join(named)} cannot be combined")
@@ -129,7 +136,7 @@ def _system_options(
     )
 
 
-APP_OPTIONS = ("--dramatiq",)
+APP_OPTIONS = ("--dramatiq", "--rq")
 
 
 def with_system(command: Callable[..., None]) -> Callable[..., None]:

@@ -187,6 +187,42 @@ def _is_here(host: str) -> bool:
     return host in ("localhost", "::1", "") or host.startswith("127.")
 
 
+def redis_address(client: Any) -> Tuple[str, int]:
+    """Host and port that a client of redis-py states; of a Unix socket the defaults.
+
+    Raises:
+        UnusableApp: it asks Sentinels or a cluster for its servers.
+    """
+    pool: Any = getattr(client, "connection_pool", None)
+    if not hasattr(pool, "connection_kwargs") or "service_name" in vars(pool):
+        raise UnusableApp(
+            "its Redis client asks Sentinels or a cluster for the server; the adapter cannot turn it to the lab's Redis"
+        )
+    stated = pool.connection_kwargs
+    return str(stated.get("host", "localhost")), int(stated.get("port", 6379))
+
+
+def turn_redis(client: Any, address: Mapping[str, Any]) -> None:
+    """Let the next connection of a client of redis-py go to this address, without TLS or a password; all other settings stay."""
+    import redis  # only here: not every library has it
+
+    redis_address(client)
+    pool = client.connection_pool
+    kwargs = pool.connection_kwargs
+    for name in (
+        "path",
+        "username",
+        "password",
+        "credential_provider",
+        *(name for name in kwargs if name[:4] == "ssl_"),
+    ):
+        kwargs.pop(name, None)
+    kwargs.update(host=address["host"], port=address["port"], db=0)
+    if "orig_host_address" in kwargs:  # where redis-py 8 returns to after maintenance of the server
+        kwargs["orig_host_address"] = address["host"]
+    pool.connection_class = redis.Connection
+
+
 def worker_names(choice: Choice) -> List[str]:
     """The names of the worker processes."""
     return ["worker-%d" % number for number in range(1, choice.workers + 1)]
@@ -207,4 +243,4 @@ def versions(*distributions: str) -> Dict[str, str]:
 
 def seconds(value: float) -> str:
     """A duration as text."""
-    return "%g s" % round(value, 3)
+    return "%.10g s" % round(value, 3)

@@ -120,19 +120,19 @@ class App:
             self.apps_own.update(self._stated_addresses())
             tasklab_adapter.connect_only_here(self.apps_own)
         if self.service == "redis":
-            _turn_redis(self.broker.client, address)
+            tasklab_adapter.turn_redis(self.broker.client, address)
         else:
             self._turn_rabbitmq(address)
         if self.results is not None and type(self.results.backend).__name__ == "RedisBackend":
-            _turn_redis(self.results.backend.client, services["redis"])
+            tasklab_adapter.turn_redis(self.results.backend.client, services["redis"])
 
     def _stated_addresses(self) -> Iterator[Tuple[str, int]]:
         if self.service == "rabbitmq":
             yield from ((parameters.host, parameters.port) for parameters in _parameters(self.broker))
         else:
-            yield _redis_address(self.broker.client)
+            yield tasklab_adapter.redis_address(self.broker.client)
         if self.results is not None and type(self.results.backend).__name__ == "RedisBackend":
-            yield _redis_address(self.results.backend.client)
+            yield tasklab_adapter.redis_address(self.results.backend.client)
 
     def put_handler_in(self) -> None:
         """Replace the body of the actor by the lab's handler; its options, queue and middleware stay."""
@@ -240,26 +240,6 @@ def _service_of(broker: Any) -> str:
 def _parameters(broker: Any) -> List[Any]:
     stated = broker.parameters
     return list(stated) if isinstance(stated, (list, tuple)) else [stated]
-
-
-def _redis_address(client: Any) -> Tuple[str, int]:
-    stated = client.connection_pool.connection_kwargs
-    return str(stated.get("host", "localhost")), int(stated.get("port", 6379))
-
-
-def _turn_redis(client: Any, address: Mapping[str, Any]) -> None:
-    pool = client.connection_pool
-    if not hasattr(pool, "connection_kwargs") or "service_name" in vars(pool):
-        raise UnusableApp(
-            "its Redis client asks Sentinels for the primary; the adapter cannot turn it to the lab's Redis"
-        )
-    kwargs = pool.connection_kwargs
-    for name in ("path", "username", "password", "credential_provider"):
-        kwargs.pop(name, None)
-    kwargs.update(host=address["host"], port=address["port"], db=0)
-    import redis
-
-    pool.connection_class = redis.Connection
 
 
 def _middleware(broker: Any, name: str) -> Any:
