@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.plugin_options import ChosenSystem, with_system
+from tasklab.commands.plugin_options import APP_OPTIONS, ChosenSystem, with_system
 from tasklab.exit_codes import explained
 from tasklab.presentation.terminal import print_json
 
@@ -28,7 +28,7 @@ def facts(
         from scenarios.errors import WrongUsage
 
         if not chosen.is_adapted:
-            raise WrongUsage("facts are read from an app: name it with --dramatiq")
+            raise WrongUsage(f"facts are read from an app: name it with {' or '.join(APP_OPTIONS)}")
         system = chosen.open()
     document = _document(system)
     if as_json:

@@ -51,12 +51,21 @@ def _system_options(
             "(a path with a / in it) that speaks the protocol of docs/protocol.md. Default: reference."
         ),
     ] = None,
+    celery: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:APP", help="Test your Celery app, with its own settings: its task that --task names."
+        ),
+    ] = None,
     dramatiq: Annotated[
         str | None,
         typer.Option(
             metavar="MODULE:ACTOR",
             help="Test your Dramatiq app: this actor, with its own broker settings, options and middleware.",
         ),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of your app: the name of the task, such as shop.tasks.charge.")
     ] = None,
     workers: Annotated[
         int | None,
@@ -105,12 +114,14 @@ def _system_options(
     from scenarios.adapters.adapted import WORKERS, Adapted
     from scenarios.errors import WrongUsage
 
-    apps = {library: place for library, place in {"dramatiq": dramatiq}.items() if place is not None}
+    places = {"celery": celery, "dramatiq": dramatiq}
+    apps = {library: place for library, place in places.items() if place is not None}
     named = [f"--{name}" for name in (*(["system"] if system is not None else []), *apps)]
     if len(named) > 1:
         raise WrongUsage(f"{' and '.join(named)} cannot be combined")
     if not apps:
-        stated = {"--workers": workers, "--worker": worker, "--claims": claims, "--unscaled": unscaled or None}
+        stated = {"--task": task, "--workers": workers, "--worker": worker, "--claims": claims}
+        stated["--unscaled"] = unscaled or None
         if lost := [option for option, value in stated.items() if value is not None]:
             raise WrongUsage(f"{' and '.join(lost)}: only for an app ({', '.join(APP_OPTIONS)})")
         return ChosenSystem(DEFAULT_SYSTEM if system is None else system, python, plugin_timeout)
@@ -119,6 +130,7 @@ def _system_options(
         Adapted(
             library,
             place,
+            task,
             workers=WORKERS if workers is None else workers,
             worker_arguments=tuple(_split(worker or "")),
             claims=tuple(name.strip() for name in claims.split(",")) if claims else (),
@@ -129,7 +141,7 @@ def _system_options(
     )
 
 
-APP_OPTIONS = ("--dramatiq",)
+APP_OPTIONS = ("--celery", "--dramatiq")
 
 
 def with_system(command: Callable[..., None]) -> Callable[..., None]:

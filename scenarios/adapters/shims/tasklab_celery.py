@@ -1,0 +1,340 @@
+"""Celery as a system under test: workers by its own command, and clients that send tasks as the app does.
+
+Runs in the client process, in the user's Python, from 3.8 on.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import kombu
+import tasklab_adapter
+from kombu.serialization import prepare_accept_content
+from tasklab_adapter import Choice, Fact, seconds
+from tasklab_celery_app import SWEEPS, App
+from tasklab_plugin import Outcome, Pace, Policy, ProcessSpec, ReadStatus, Submit
+
+CLAIMS = ("no_lost_task", "no_stuck_task", "no_phantom_task", "duplicates_explained")
+IDLE_S = 5.0
+"""Longest rest of a worker that has work, without retries and leases: a lost connection is opened again after some seconds."""
+BUDGET_S = 30.0
+PEEKED_MAX = 1_000
+INSPECT_S = 2.0
+CONCURRENCY = "2"
+STATES = {"STARTED": "RUNNING", "RETRY": "RETRYING", "SUCCESS": "SUCCEEDED", "FAILURE": "DEAD", "REVOKED": "CANCELLED"}
+"""Celery's words for how a task is, in the lab's."""
+
+
+class CeleryQueue:
+    """An app of Celery, as it is configured."""
+
+    name = "celery"
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        choice = app.choice
+        self.needs = {app.broker, *(["redis"] if app.backend == "redis" else [])}
+        self.claims = set(choice.claims or (*CLAIMS, *(["outcome_reported"] if app.stores_results else [])))
+        self.capabilities = {"submit", "due", *(["status", "result"] if app.stores_results else [])}
+        delays_s = app.delays_s()
+        lease_s = app.lease_s()
+        taken_over_s = (app.message_lease_s() or 0.0) + app.sweep_s()
+        longest_s = max((most for _, most in app.countdowns_s()), default=0.0)
+        self.pace = Pace(quiet_s=IDLE_S + longest_s + 2 * taken_over_s, lease_s=lease_s)
+        self.policy = Policy(
+            attempts_max=app.attempts_max(),
+            delays_s=delays_s,
+            budget_s=BUDGET_S + 2 * taken_over_s + sum(most for _, most in delays_s or ()),
+            lease_s=lease_s if app.broker == "redis" else None,
+        )
+        self.facts = (*_facts_of_broker(app), *_facts_of_worker(app), *_facts_of_retries(app), *_facts_of_results(app))
+        self.versions = tasklab_adapter.versions("celery", "kombu", "billiard", "amqp", "redis")
+
+    def processes(self, services: Any, handlers: Any) -> List[ProcessSpec]:
+        """Workers by `python -m celery … worker`, of the task's queue, with the pool and the settings of the app and of --worker."""
+        argv = [sys.executable, "-m", "celery", "-A", "tasklab_celery_app:app", "worker", "--loglevel", "INFO"]
+        argv += self._unless_stated("--queues", "-Q", self._app.queue)
+        if not self._app.conf.worker_concurrency and not _states(self._app.choice, "--autoscale"):
+            argv += self._unless_stated("--concurrency", "-c", CONCURRENCY)
+        return [
+            ProcessSpec(
+                name,
+                "worker",
+                [*argv, "--hostname", name + "@%h", *self._app.choice.worker_arguments],
+                self._environment(services, handlers, name),
+                Path.cwd(),
+            )
+            for name in tasklab_adapter.worker_names(self._app.choice)
+        ]
+
+    def client(self, services: Any) -> "CeleryClient":
+        """A client that sends by the task itself."""
+        self._app.turn(tasklab_adapter.addresses(services))
+        return CeleryClient(self._app)
+
+    def dump(self, services: Any) -> Dict[str, str]:
+        """Where tasks lie: with a worker, in the queue, or on Redis unacknowledged. Nothing is taken away."""
+        self._app.turn(tasklab_adapter.addresses(services))
+        with self._app.app.connection_for_read() as connection:
+            channel = connection.default_channel
+            lying = self._read_redis(channel) if self._app.broker == "redis" else self._peeked(channel)
+            return {**dict(lying), **dict(self._in_workers())}
+
+    def _unless_stated(self, name: str, short: str, value: str) -> List[str]:
+        return [] if _states(self._app.choice, name, short) else [name, value]
+
+    def _environment(self, services: Any, handlers: Any, name: str) -> Any:
+        addresses = tasklab_adapter.addresses(services.as_seen_by(name))
+        return {
+            **tasklab_adapter.environment_for(self._app.choice, addresses, handlers.environment_of(name)),
+            "C_FORCE_ROOT": "1",  # apps that accept pickle: in the lab the worker may be root, and nobody else reaches the broker
+        }
+
+    def _peeked(self, channel: Any) -> Iterator[Tuple[str, str]]:
+        queue = kombu.Queue(self._app.queue, no_declare=True)(channel)
+        for _ in range(PEEKED_MAX):  # what is fetched and not acknowledged goes back when the connection closes
+            message = queue.get(no_ack=False)
+            if message is None:
+                return
+            yield self._task_in(message), "the queue " + self._app.queue
+
+    def _read_redis(self, channel: Any) -> Iterator[Tuple[str, str]]:
+        for step in channel.priority_steps:
+            key = channel._q_for_pri(self._app.queue, step)
+            for raw in channel.client.lrange(key, 0, PEEKED_MAX):
+                yield self._task_in(channel.message_to_python(json.loads(raw))), "the list " + key
+        for raw in channel.client.hgetall(channel.unacked_key).values():
+            yield self._task_in(channel.message_to_python(json.loads(raw)[0])), "the hash " + channel.unacked_key
+
+    def _in_workers(self) -> Iterator[Tuple[str, str]]:
+        inspect = self._app.app.control.inspect(timeout=INSPECT_S)
+        for how in ("scheduled", "reserved", "active"):
+            for worker, requests in (getattr(inspect, how)() or {}).items():
+                for request in requests:
+                    arguments = request.get("request", request)["args"]
+                    if arguments and isinstance(arguments[0], dict) and "task" in arguments[0]:
+                        yield str(arguments[0]["task"]), worker + ": " + how
+
+    def _task_in(self, message: Any) -> str:
+        message.accept = prepare_accept_content(self._app.conf.accept_content)
+        payload = message.payload
+        arguments = payload["args"] if isinstance(payload, dict) else payload[0]
+        return str(arguments[0]["task"])
+
+
+class CeleryClient:
+    """Sends tasks, and reads results where the app keeps them for every client. One thread."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def invoke(self, operation: Any) -> Outcome:
+        """Send a task, once, or read the result of one."""
+        if isinstance(operation, Submit):
+            return self._send(operation)
+        if isinstance(operation, ReadStatus) and self._app.stores_results:
+            return self._read(operation)
+        return Outcome("fail", detail="the adapter of Celery has no " + type(operation).__name__)
+
+    def _send(self, submit: Submit) -> Outcome:
+        options = {} if submit.due_s is None else {"countdown": submit.due_s}
+        try:
+            sent = self._app.task.apply_async((dict(submit.payload),), retry=False, **options)
+        except Exception as error:  # noqa: BLE001 — whatever the app's signals and its broker raise: the message may have been sent
+            return Outcome("info", detail=repr(error))
+        return Outcome("ok", id=sent.id)
+
+    def _read(self, read: ReadStatus) -> Outcome:
+        try:
+            stored = self._app.task.backend.get_task_meta(read.id, cache=False)
+        except Exception as error:  # noqa: BLE001 — whatever the backend raises
+            return Outcome("info", detail=repr(error))
+        state = STATES.get(stored["status"], "PENDING")
+        returned = stored["result"] if state == "SUCCEEDED" else None
+        return Outcome("ok", state=state, result=(returned or {}).get("result"))
+
+    def close(self) -> None:
+        """Nothing: the app's pool of connections is shared by all threads."""
+
+
+def _states(choice: Choice, *names: str) -> bool:
+    given: Sequence[str] = choice.worker_arguments
+    return any(each.partition("=")[0] in names or each[:2] in names for each in given)
+
+
+def _facts_of_broker(app: App) -> Tuple[Fact, ...]:
+    conf = app.conf
+    facts = [
+        Fact("broker", app.broker, app.source("broker_url"), "the service that the lab starts and strikes"),
+        Fact(
+            "queue",
+            app.queue,
+            "task_routes, task_default_queue",
+            "tasks are sent to it, and the lab's workers serve it",
+        ),
+        Fact(
+            "task_publish_retry",
+            str(bool(conf.task_publish_retry)),
+            app.source("task_publish_retry"),
+            "the lab's clients send each task once (retry=False), so that a repeat is seen as one",
+        ),
+    ]
+    options = "broker_transport_options"
+    if app.broker == "redis":
+        facts += [
+            _scalable(app, "visibility_timeout", app.option("visibility_timeout", 3600), options, _LEASE),
+            *(_scalable(app, name, app.option(name, default), options, _SWEEP) for name, default in SWEEPS.items()),
+            *(
+                _scalable(app, name, default, options, means)
+                for name, default, means in _ON_REDIS
+                if app.option(name) is not None or name in app.scaled
+            ),
+        ]
+        return tuple(facts)
+    confirms = bool(app.option("confirm_publish", False))
+    means = (
+        "a send that was lost is noticed"
+        if confirms
+        else "a send that RabbitMQ loses is acknowledged to the client all the same"
+    )
+    facts.append(Fact("confirm_publish", str(confirms), options, means))
+    facts.append(_scalable(app, "broker_heartbeat", conf.broker_heartbeat, app.source("broker_heartbeat"), _HEARTBEAT))
+    return tuple(facts)
+
+
+_LEASE = "from its delivery on a message is with one worker for this time, then with others too: also if it still waits or works"
+_SWEEP = "a worker looks after expired messages every interval × throttle seconds"
+_HEARTBEAT = "RabbitMQ takes the smaller of it and 60 s, and gives up a silent worker after twice that time"
+_ON_REDIS = (
+    (
+        "unacked_mutex_expire",
+        300,
+        "a worker killed while it looks after expired messages keeps others from it for this time",
+    ),
+    ("health_check_interval", 25, "how soon a dead connection is noticed"),
+)
+
+
+def _facts_of_worker(app: App) -> Tuple[Fact, ...]:
+    task = app.task
+    lost = {True: "a killed worker's task is delivered again", False: "a killed worker's task is lost"}
+    return (
+        _of_task(
+            app,
+            "acks_late",
+            "acknowledged after it ran: " + lost[True]
+            if task.acks_late
+            else "acknowledged before it runs: " + lost[False],
+        ),
+        _of_task(
+            app, "reject_on_worker_lost", "whether a task whose pool process died is delivered again; else it fails"
+        ),
+        _of_task(app, "retry_on_worker_lost", "whether a task whose pool process died is retried, within max_retries"),
+        _of_conf(app, "worker_prefetch_multiplier", "messages that a worker holds for each process of its pool"),
+        _of_conf(app, "worker_pool", "the pool, unless --worker states another"),
+        _of_conf(
+            app,
+            "worker_concurrency",
+            "processes of the pool; the lab starts " + CONCURRENCY + " if the app states none",
+        ),
+        _of_task(app, "time_limit", "seconds until the process of a task is killed"),
+        _of_task(app, "soft_time_limit", "seconds until a task is interrupted by an exception"),
+        _of_task(app, "rate_limit", "how often a worker may start the task"),
+    )
+
+
+def _facts_of_retries(app: App) -> Tuple[Fact, ...]:
+    how = {
+        "autoretry_for": (
+            "the exceptions of autoretry_for",
+            "the lab's failures are made of its first class, if it is not that already",
+        ),
+        "self.retry": (
+            "a retry that the body calls",
+            "in its place the lab's handler calls retry(exc=…); what the body passes is not seen",
+        ),
+        "": ("nothing", "no autoretry_for, and its body calls no retry: a task that fails has failed"),
+    }[app.retries_by]
+    facts = [Fact("retried by", how[0], "the task", how[1])]
+    if app.retries_by:
+        auto, kwargs = app.autoretry, app.autoretry.get("retry_kwargs") or {}
+        source = "retry_kwargs" if kwargs.get("max_retries") is not None else _source_of_task(app, "max_retries", 3)
+        facts.append(
+            Fact("max_retries", str(app.max_retries()), source, "executions of a task that always fails, less one")
+        )
+        if auto.get("retry_backoff"):
+            facts.append(
+                Fact(
+                    "retry_backoff",
+                    "%g" % auto["retry_backoff"],
+                    "the task",
+                    "seconds before the first retry; each further one waits twice as long",
+                )
+            )
+            facts.append(
+                _scalable(
+                    app, "retry_backoff_max", auto["retry_backoff_max"], "the task", "seconds before a retry, at most"
+                )
+            )
+            facts.append(
+                Fact(
+                    "retry_jitter",
+                    str(auto["retry_jitter"]),
+                    "the task",
+                    "whether each delay is drawn between 0 and that time",
+                )
+            )
+        elif kwargs.get("countdown") is not None:
+            facts.append(_scalable(app, "countdown", kwargs["countdown"], "retry_kwargs", "seconds before each retry"))
+        else:
+            source = _source_of_task(app, "default_retry_delay", 180)
+            facts.append(
+                _scalable(app, "default_retry_delay", app.task.default_retry_delay, source, "seconds before each retry")
+            )
+    return tuple(facts)
+
+
+def _facts_of_results(app: App) -> Tuple[Fact, ...]:
+    kept = {None: "none", "rpc": "rpc://", "redis": "redis"}[app.backend]
+    read = "outcome_reported is tested" if app.stores_results else "clients cannot read how a task ended"
+    if app.backend == "rpc":
+        read = "a result reaches only the thread that sent its task: other clients cannot read how it ended"
+    facts = [
+        Fact("result_backend", kept, app.source("result_backend"), read),
+        _of_task(app, "ignore_result", "whether results of this task are thrown away"),
+    ]
+    if app.backend == "redis":
+        facts.append(_of_conf(app, "result_expires", "how long a result is kept"))
+        if "redis_socket_timeout" in app.scaled:
+            means = "how long an answer of Redis is awaited"
+            facts.append(_scalable(app, "redis_socket_timeout", 0.0, app.source("redis_socket_timeout"), means))
+    return tuple(facts)
+
+
+def _scalable(app: App, name: str, value: Optional[float], source: str, means: str) -> Fact:
+    if name in app.scaled:
+        value, scaled = app.scaled[name]
+        return Fact(name, seconds(value), source, means, seconds(scaled))
+    return Fact(name, "none" if value is None else seconds(value), source, means)
+
+
+def _of_conf(app: App, name: str, means: str) -> Fact:
+    return Fact(name, str(app.conf[name]), app.source(name), means)
+
+
+def _of_task(app: App, name: str, means: str) -> Fact:
+    setting = dict(app.task.from_config).get(name, name)
+    value = getattr(app.task, name)
+    source = app.source(setting) if value == app.conf[setting] else "an option of the task"
+    return Fact(name, str(value), source, means)
+
+
+def _source_of_task(app: App, name: str, default: float) -> str:
+    value = app.scaled.get(name, (getattr(app.task, name), 0))[0]
+    return "Celery's default" if value == default else "an option of the task"
+
+
+def adapted(**stated: Any) -> CeleryQueue:
+    """The system of a `Choice` with these fields. Raises UnusableApp."""
+    return CeleryQueue(App(Choice(**stated)))
