@@ -12,7 +12,7 @@ import kombu
 import tasklab_adapter
 from kombu.serialization import prepare_accept_content
 from tasklab_adapter import Choice, Fact, seconds
-from tasklab_celery_app import SWEEPS, App
+from tasklab_celery_app import ON_REDIS, App
 from tasklab_plugin import Outcome, Pace, Policy, ProcessSpec, ReadStatus, Submit
 
 CLAIMS = ("no_lost_task", "no_stuck_task", "no_phantom_task", "duplicates_explained")
@@ -37,15 +37,15 @@ class CeleryQueue:
         self.needs = {app.broker, *(["redis"] if app.backend == "redis" else [])}
         self.claims = set(choice.claims or (*CLAIMS, *(["outcome_reported"] if app.stores_results else [])))
         self.capabilities = {"submit", "due", *(["status", "result"] if app.stores_results else [])}
-        delays_s = app.delays_s()
+        delays_s = app.retries.delays_s()
         lease_s = app.lease_s()
         taken_over_s = (app.message_lease_s() or 0.0) + app.sweep_s()
-        longest_s = max((most for _, most in app.countdowns_s()), default=0.0)
-        self.pace = Pace(quiet_s=IDLE_S + longest_s + 2 * taken_over_s, lease_s=lease_s)
+        lost_s = float(app.conf.worker_lost_wait)
+        self.pace = Pace(quiet_s=IDLE_S + lost_s + app.retries.longest_s() + 2 * taken_over_s, lease_s=lease_s)
         self.policy = Policy(
-            attempts_max=app.attempts_max(),
+            attempts_max=None if delays_s is None else (app.retries.retries_max() or 0) + 1,
             delays_s=delays_s,
-            budget_s=BUDGET_S + 2 * taken_over_s + sum(most for _, most in delays_s or ()),
+            budget_s=BUDGET_S + lost_s + 2 * taken_over_s + sum(most for _, most in delays_s or ()),
             lease_s=lease_s if app.broker == "redis" else None,
         )
         self.facts = (*_facts_of_broker(app), *_facts_of_worker(app), *_facts_of_retries(app), *_facts_of_results(app))
@@ -163,57 +163,36 @@ def _states(choice: Choice, *names: str) -> bool:
     return any(each.partition("=")[0] in names or each[:2] in names for each in given)
 
 
+_MEANS = {
+    "visibility_timeout": "from its delivery on a message is with one worker for this time, also if it waits there; then with others too",
+    "unacked_restore_interval": "a worker looks after messages whose time is over so often",
+    "unacked_restore_throttle": "of these looks only each so-manieth is done",
+    "unacked_mutex_expire": "a worker killed while it looks keeps the others from looking for this time",
+    "health_check_interval": "how soon a dead connection is noticed",
+    "worker_lost_wait": "how long a worker waits for the result of a pool process that died, before it gives the task up",
+    "broker_heartbeat": "RabbitMQ takes the smaller of it and 60 s, and gives up a silent worker after twice that time",
+}
+
+
 def _facts_of_broker(app: App) -> Tuple[Fact, ...]:
-    conf = app.conf
-    facts = [
+    facts = (
         Fact("broker", app.broker, app.source("broker_url"), "the service that the lab starts and strikes"),
-        Fact(
-            "queue",
-            app.queue,
-            "task_routes, task_default_queue",
-            "tasks are sent to it, and the lab's workers serve it",
-        ),
-        Fact(
+        Fact("queue", app.queue, "task_routes, task_default_queue", "tasks are sent to it; the lab's workers serve it"),
+        _of_conf(
+            app,
             "task_publish_retry",
-            str(bool(conf.task_publish_retry)),
-            app.source("task_publish_retry"),
             "the lab's clients send each task once (retry=False), so that a repeat is seen as one",
         ),
-    ]
-    options = "broker_transport_options"
-    if app.broker == "redis":
-        facts += [
-            _scalable(app, "visibility_timeout", app.option("visibility_timeout", 3600), options, _LEASE),
-            *(_scalable(app, name, app.option(name, default), options, _SWEEP) for name, default in SWEEPS.items()),
-            *(
-                _scalable(app, name, default, options, means)
-                for name, default, means in _ON_REDIS
-                if app.option(name) is not None or name in app.scaled
-            ),
-        ]
-        return tuple(facts)
-    confirms = bool(app.option("confirm_publish", False))
-    means = (
-        "a send that was lost is noticed"
-        if confirms
-        else "a send that RabbitMQ loses is acknowledged to the client all the same"
     )
-    facts.append(Fact("confirm_publish", str(confirms), options, means))
-    facts.append(_scalable(app, "broker_heartbeat", conf.broker_heartbeat, app.source("broker_heartbeat"), _HEARTBEAT))
-    return tuple(facts)
-
-
-_LEASE = "from its delivery on a message is with one worker for this time, then with others too: also if it still waits or works"
-_SWEEP = "a worker looks after expired messages every interval × throttle seconds"
-_HEARTBEAT = "RabbitMQ takes the smaller of it and 60 s, and gives up a silent worker after twice that time"
-_ON_REDIS = (
-    (
-        "unacked_mutex_expire",
-        300,
-        "a worker killed while it looks after expired messages keeps others from it for this time",
-    ),
-    ("health_check_interval", 25, "how soon a dead connection is noticed"),
-)
+    if app.broker == "redis":
+        return (*facts, *(_scalable(app, name, app.option(name, default)) for name, default in ON_REDIS.items()))
+    confirms = bool(app.option("confirm_publish", False))
+    means = "a send that RabbitMQ did not take is " + ("noticed" if confirms else "acknowledged to the client")
+    return (
+        *facts,
+        Fact("confirm_publish", str(confirms), "broker_transport_options", means),
+        _scalable(app, "broker_heartbeat", app.conf.broker_heartbeat),
+    )
 
 
 def _facts_of_worker(app: App) -> Tuple[Fact, ...]:
@@ -238,60 +217,45 @@ def _facts_of_worker(app: App) -> Tuple[Fact, ...]:
             "worker_concurrency",
             "processes of the pool; the lab starts " + CONCURRENCY + " if the app states none",
         ),
+        _scalable(app, "worker_lost_wait", app.conf.worker_lost_wait),
         _of_task(app, "time_limit", "seconds until the process of a task is killed"),
         _of_task(app, "soft_time_limit", "seconds until a task is interrupted by an exception"),
         _of_task(app, "rate_limit", "how often a worker may start the task"),
     )
 
 
+_RETRIED_BY = {
+    "autoretry_for": ("the exceptions of autoretry_for", "the lab's failures are of its first class, if they must be"),
+    "self.retry": (
+        "a retry that the body calls",
+        "the lab's handler calls retry(exc=…); what the body passes is not seen",
+    ),
+    "": ("nothing", "no autoretry_for, and the body calls no retry: a task that fails once has failed"),
+}
+
+
 def _facts_of_retries(app: App) -> Tuple[Fact, ...]:
-    how = {
-        "autoretry_for": (
-            "the exceptions of autoretry_for",
-            "the lab's failures are made of its first class, if it is not that already",
-        ),
-        "self.retry": (
-            "a retry that the body calls",
-            "in its place the lab's handler calls retry(exc=…); what the body passes is not seen",
-        ),
-        "": ("nothing", "no autoretry_for, and its body calls no retry: a task that fails has failed"),
-    }[app.retries_by]
-    facts = [Fact("retried by", how[0], "the task", how[1])]
-    if app.retries_by:
-        auto, kwargs = app.autoretry, app.autoretry.get("retry_kwargs") or {}
-        source = "retry_kwargs" if kwargs.get("max_retries") is not None else _source_of_task(app, "max_retries", 3)
-        facts.append(
-            Fact("max_retries", str(app.max_retries()), source, "executions of a task that always fails, less one")
-        )
-        if auto.get("retry_backoff"):
-            facts.append(
-                Fact(
-                    "retry_backoff",
-                    "%g" % auto["retry_backoff"],
-                    "the task",
-                    "seconds before the first retry; each further one waits twice as long",
-                )
-            )
-            facts.append(
-                _scalable(
-                    app, "retry_backoff_max", auto["retry_backoff_max"], "the task", "seconds before a retry, at most"
-                )
-            )
-            facts.append(
-                Fact(
-                    "retry_jitter",
-                    str(auto["retry_jitter"]),
-                    "the task",
-                    "whether each delay is drawn between 0 and that time",
-                )
-            )
-        elif kwargs.get("countdown") is not None:
-            facts.append(_scalable(app, "countdown", kwargs["countdown"], "retry_kwargs", "seconds before each retry"))
-        else:
-            source = _source_of_task(app, "default_retry_delay", 180)
-            facts.append(
-                _scalable(app, "default_retry_delay", app.task.default_retry_delay, source, "seconds before each retry")
-            )
+    what, means = _RETRIED_BY[app.retries.by]
+    facts = [Fact("retried by", what, "the task", means)]
+    if not app.retries.by:
+        return tuple(facts)
+    auto, kwargs = app.retries.automatic, app.retries.arguments
+    source = "retry_kwargs" if kwargs.get("max_retries") is not None else _source_of_task(app, "max_retries", 3)
+    facts.append(
+        Fact("max_retries", str(app.retries.retries_max()), source, "executions of a task that always fails, less one")
+    )
+    before = "seconds before each retry"
+    if auto.get("retry_backoff"):
+        doubled = "seconds before the first retry; each further one waits twice as long"
+        facts.append(Fact("retry_backoff", "%g" % auto["retry_backoff"], "the task", doubled))
+        facts.append(_scalable(app, "retry_backoff_max", auto["retry_backoff_max"], "the task", before + ", at most"))
+        jitter = "whether each delay is drawn between 0 and that time"
+        facts.append(Fact("retry_jitter", str(auto["retry_jitter"]), "the task", jitter))
+    elif kwargs.get("countdown") is not None:
+        facts.append(_scalable(app, "countdown", kwargs["countdown"], "retry_kwargs", before))
+    else:
+        source = _source_of_task(app, "default_retry_delay", 180)
+        facts.append(_scalable(app, "default_retry_delay", app.task.default_retry_delay, source, before))
     return tuple(facts)
 
 
@@ -306,17 +270,19 @@ def _facts_of_results(app: App) -> Tuple[Fact, ...]:
     ]
     if app.backend == "redis":
         facts.append(_of_conf(app, "result_expires", "how long a result is kept"))
-        if "redis_socket_timeout" in app.scaled:
-            means = "how long an answer of Redis is awaited"
-            facts.append(_scalable(app, "redis_socket_timeout", 0.0, app.source("redis_socket_timeout"), means))
+        awaited = "how long an answer of Redis is awaited"
+        timeout = app.conf.redis_socket_timeout
+        facts.append(_scalable(app, "redis_socket_timeout", timeout, app.source("redis_socket_timeout"), awaited))
     return tuple(facts)
 
 
-def _scalable(app: App, name: str, value: Optional[float], source: str, means: str) -> Fact:
+def _scalable(app: App, name: str, value: Optional[float], source: str = "", means: str = "") -> Fact:
+    shown = str if name == "unacked_restore_throttle" else seconds
+    source, means = source or app.source(name), means or _MEANS[name]
     if name in app.scaled:
         value, scaled = app.scaled[name]
-        return Fact(name, seconds(value), source, means, seconds(scaled))
-    return Fact(name, "none" if value is None else seconds(value), source, means)
+        return Fact(name, shown(value), source, means, shown(scaled))
+    return Fact(name, "none" if value is None else shown(value), source, means)
 
 
 def _of_conf(app: App, name: str, means: str) -> Fact:

@@ -4,18 +4,17 @@ Imported by the client process, and by the library's own worker command: `python
 the standard library and the other shims it imports Celery and its kombu only, from Python 3.8 on.
 """
 
-import inspect
 import os
 import sys
 import threading
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Set, Tuple
 from urllib.parse import quote, urlsplit
 
 import tasklab_adapter
 from celery import Celery
-from celery.app.autoretry import add_autoretry_behaviour
-from celery.utils.time import get_exponential_backoff_interval
+from celery.signals import task_received
 from tasklab_adapter import LONG_S, Choice, UnusableApp
+from tasklab_celery_retries import CeleryRetries
 
 BROKERS: Mapping[str, str] = {
     **dict.fromkeys(("amqp", "amqps", "pyamqp", "librabbitmq"), "rabbitmq"),
@@ -24,22 +23,23 @@ BROKERS: Mapping[str, str] = {
 PORTS = {"amqps": 5671, "redis": 6379, "rediss": 6379}
 BROKER_URLS = ("broker_url", "broker_read_url", "broker_write_url")
 LOGIN_OPTIONS = ("host", "hostname", "port", "userid", "password", "virtual_host", "ssl", "login_method")
-SCALED_DELAY_S = 1
 SCALED_LEASE_S = 4
+LEASE_SLACK_S = 0.1
+"""How much later than on Redis a lease may be recorded as begun."""
 SCALED_SWEEP_S = 1
+SCALED_LOST_S = 1.0
 SCALED_TIMEOUT_S = 5
 SCALED_HEARTBEAT_S = 4
 RABBITMQS_HEARTBEAT_S = 60.0
 """What RabbitMQ proposes: the smaller one is agreed on."""
-TIMER_S = 1.0
-"""How late a worker may look at its timers (`worker_timer_precision`)."""
-SWEEPS = {"unacked_restore_interval": 10, "unacked_restore_throttle": 10}
-"""Defaults of kombu's Redis transport: seconds between two looks, and each how-manieth of them reads what lies unacknowledged."""
-DELAYS_MAX = 50
-
-
-class LabFailure(Exception):
-    """The task failed as the lab had planned. Client and workers know the class, so that a stored one can be read."""
+ON_REDIS = {
+    "visibility_timeout": 3600,
+    "unacked_restore_interval": 10,
+    "unacked_restore_throttle": 10,
+    "unacked_mutex_expire": 300,
+    "health_check_interval": 25,
+}
+"""Options of kombu's Redis transport and their defaults: seconds, and each how-manieth look after expired messages is done."""
 
 
 class App:
@@ -55,7 +55,7 @@ class App:
         self.backend = self._backend()
         self.queue = self._queue()
         self._refuse_what_would_run_the_apps_own_code()
-        self.retries_by = _retries_by(self.task)
+        self.retries = CeleryRetries(self.task)
         self.apps_own: Set[Tuple[str, int]] = set()
         """The addresses that the app states for its services: nothing connects to them."""
         self._turned: Optional[Mapping[str, Any]] = None
@@ -71,47 +71,9 @@ class App:
         """Whether any client can read how a task ended. Results by rpc:// reach only the thread that sent the task."""
         return self.backend == "redis" and not self.task.ignore_result
 
-    @property
-    def autoretry(self) -> Mapping[str, Any]:
-        """The settings of the installed automatic retry of this task, as its wrapper holds them; empty without one."""
-        if self.retries_by != "autoretry_for":
-            return {}
-        return dict(inspect.getclosurevars(self.task.run).nonlocals)
-
     def option(self, name: str, default: Any = None) -> Any:
         """A transport option of the broker."""
         return (self.conf.broker_transport_options or {}).get(name, default)
-
-    def max_retries(self) -> Optional[int]:
-        """How often a task that always fails is retried; None: without end."""
-        if not self.retries_by:
-            return 0
-        stated = (self.autoretry.get("retry_kwargs") or {}).get("max_retries")
-        most = self.task.max_retries if stated is None else stated
-        return None if most is None else int(most)
-
-    def attempts_max(self) -> Optional[int]:
-        """The number of executions of a task that always fails; None: there is no limit."""
-        retries = self.max_retries()
-        return None if retries is None else retries + 1
-
-    def countdowns_s(self) -> List[Tuple[float, float]]:
-        """[least, most] seconds that Celery asks for before each retry, without end of the first ones."""
-        retries, auto = self.max_retries(), self.autoretry
-        count = DELAYS_MAX if retries is None else min(retries, DELAYS_MAX)
-        if not auto.get("retry_backoff"):
-            stated = (auto.get("retry_kwargs") or {}).get("countdown")
-            fixed = float(self.task.default_retry_delay if stated is None else stated)
-            return [(fixed, fixed)] * count
-        factor, most_s = int(max(1.0, auto["retry_backoff"])), auto["retry_backoff_max"]
-        waits = [float(get_exponential_backoff_interval(factor, number, most_s)) for number in range(count)]
-        return [(0.0 if auto["retry_jitter"] else wait, wait) for wait in waits]
-
-    def delays_s(self) -> Optional[List[Tuple[float, float]]]:
-        """[least, most] seconds before each retry; the worker's timer may be late."""
-        if self.max_retries() is None:
-            return None
-        return [(least, most + TIMER_S) for least, most in self.countdowns_s()]
 
     def lease_s(self) -> Optional[float]:
         """How long a worker that stands still keeps the tasks that it runs; None: for ever, or they are acknowledged already."""
@@ -122,7 +84,7 @@ class App:
     def message_lease_s(self) -> Optional[float]:
         """How long a worker that stands still keeps the messages that it has not acknowledged; None: for ever."""
         if self.broker == "redis":
-            return float(self.option("visibility_timeout", 3600))
+            return float(self.option("visibility_timeout", ON_REDIS["visibility_timeout"]))
         heartbeat_s = self.heartbeat_s()
         return 2 * heartbeat_s if heartbeat_s else None
 
@@ -135,9 +97,8 @@ class App:
         """The time between two looks of a worker after messages on Redis whose lease has expired."""
         if self.broker != "redis":
             return 0.0
-        return float(self.option("unacked_restore_interval", 10)) * float(
-            self.option("unacked_restore_throttle", 10) or 1
-        )
+        interval_s, throttle = (self.option("unacked_restore_" + name, 10) for name in ("interval", "throttle"))
+        return float(interval_s * (throttle or 1))
 
     def turn(self, services: Mapping[str, Any]) -> None:
         """Point broker and results at the lab's services. `services`: by name the address with host, port and what it needs to log in."""
@@ -163,29 +124,38 @@ class App:
         """Replace the body of the task by the lab's handler; its options, retries and hooks stay."""
         import tasklab_probe  # on the path of worker processes only
 
-        task, hands_back = self.task, self.stores_results
+        task, retries, hands_back = self.task, self.retries, self.stores_results
 
         def handler(payload: Mapping[str, Any]) -> Any:
             request = task.request
             try:
                 returned = tasklab_probe.run_task(payload, attempt=request.retries + 1, key=request.id)
             except tasklab_probe.TaskError as error:
-                self._fail(str(error), is_permanent=error.kind == "permanent")
+                retries.fail(str(error), is_permanent=error.kind == "permanent")
             return returned if hands_back else None
 
-        setattr(task, "_orig_run" if self.retries_by == "autoretry_for" else "run", handler)
+        retries.install_body(handler)
+        if self.broker == "redis" and task.acks_late:
+            self._record_leases(tasklab_probe)
 
-    def _fail(self, message: str, *, is_permanent: bool) -> None:
-        """Raise what the app's own policy retries, or, if the failure is permanent, what it does not retry."""
-        failure: BaseException = LabFailure(message)
-        if self.retries_by == "self.retry" and not is_permanent:
-            raise self.task.retry(exc=failure)
-        auto = self.autoretry
-        if auto and not is_permanent and not isinstance(failure, auto["autoretry_for"]):
-            failure = _made(auto["autoretry_for"][0], message)
-        if auto and is_permanent and isinstance(failure, auto["autoretry_for"]) and auto["dont_autoretry_for"]:
-            failure = _made(auto["dont_autoretry_for"][0], message)
-        raise failure
+    def _record_leases(self, probe: Any) -> None:
+        """Record that this worker holds a message from its delivery to its acknowledgement, for the visibility timeout at most."""
+        ttl_s = float(self.message_lease_s() or 0.0) - LEASE_SLACK_S
+
+        def received(request: Any, **_: Any) -> None:
+            arguments = request.info()["args"]
+            if request.task.name != self.task.name or not arguments:
+                return
+            lease, acknowledge = probe.lease(str(arguments[0]["task"]), ttl_s=ttl_s), request._on_ack
+
+            def acknowledged(*reported: Any) -> None:
+                lease.released()
+                acknowledge(*reported)
+
+            lease.acquired()
+            request._on_ack = acknowledged
+
+        task_received.connect(received, weak=False)
 
     def _load(self) -> None:
         self.app.loader.import_default_modules()
@@ -249,16 +219,9 @@ class App:
             raise UnusableApp("--worker " + " ".join(stated) + ": beat would send the app's own tasks; leave it out")
 
     def _scale(self) -> None:
-        if max((most for _, most in self.countdowns_s()), default=0.0) > LONG_S:
-            self._scale_retries()
+        self.scaled.update(self.retries.scale())
         if self.broker == "redis":
-            longest_s = max((most for _, most in self.countdowns_s()), default=0.0)
-            self._scale_option("visibility_timeout", 3600, max(SCALED_LEASE_S, round(longest_s) + 3))
-            if self.sweep_s() > LONG_S:
-                for name, default in SWEEPS.items():
-                    self._scale_option(name, default, SCALED_SWEEP_S, above_s=SCALED_SWEEP_S)
-            self._scale_option("unacked_mutex_expire", 300, SCALED_LEASE_S)
-            self._scale_option("health_check_interval", 25, SCALED_TIMEOUT_S)
+            self._scale_redis()
         elif self.conf.broker_heartbeat and self.conf.broker_heartbeat > LONG_S:
             self._scale_conf("broker_heartbeat", SCALED_HEARTBEAT_S)
         if self.backend == "redis" and self.conf.redis_socket_timeout and self.conf.redis_socket_timeout > LONG_S:
@@ -266,44 +229,35 @@ class App:
 
     def source(self, name: str) -> str:
         """Where the value of a setting was read."""
-        stated = name if self.conf.value_set_for(name) else "Celery's default of " + name
-        return self.sources.get(name, stated)
+        if name in self.sources:
+            return self.sources[name]
+        if name in ON_REDIS:
+            return "kombu's default" if self.option(name) is None else "broker_transport_options"
+        return name if self.conf.value_set_for(name) else "Celery's default"
+
+    def _scale_redis(self) -> None:
+        # A message that waits for its retry is held unacknowledged: it must not be delivered again meanwhile.
+        self._scale_option("visibility_timeout", max(SCALED_LEASE_S, round(self.retries.longest_s()) + 3))
+        if "visibility_timeout" in self.scaled and self.conf.worker_lost_wait > SCALED_LOST_S:
+            # Else a message is delivered again before its worker has given up the process that died with it.
+            self._scale_conf("worker_lost_wait", SCALED_LOST_S)
+        if self.sweep_s() > LONG_S:
+            for name in ("unacked_restore_interval", "unacked_restore_throttle"):
+                self._scale_option(name, SCALED_SWEEP_S, above_s=SCALED_SWEEP_S)
+        self._scale_option("unacked_mutex_expire", SCALED_LEASE_S)
+        self._scale_option("health_check_interval", SCALED_TIMEOUT_S)
 
     def _scale_conf(self, name: str, scaled: float) -> None:
         self.sources[name] = self.source(name)
         self.scaled[name] = (self.conf[name], scaled)
         self.conf[name] = scaled
 
-    def _scale_option(self, name: str, default: float, scaled: float, *, above_s: float = LONG_S) -> None:
-        stated = self.option(name, default)
-        self.sources[name] = "broker_transport_options" if self.option(name) is not None else "kombu's default"
+    def _scale_option(self, name: str, scaled: float, *, above_s: float = LONG_S) -> None:
+        stated = self.option(name, ON_REDIS[name])
         if stated > above_s:
+            self.sources[name] = self.source(name)
             self.scaled[name] = (stated, scaled)
             self.conf["broker_transport_options"] = {**(self.conf.broker_transport_options or {}), name: scaled}
-
-    def _scale_retries(self) -> None:
-        task, auto = self.task, self.autoretry
-        kwargs = dict(auto.get("retry_kwargs") or {})
-        if not auto.get("retry_backoff") and kwargs.get("countdown") is None:
-            self.scaled["default_retry_delay"] = (task.default_retry_delay, SCALED_DELAY_S)
-            task.default_retry_delay = SCALED_DELAY_S
-            return
-        changed: Dict[str, Any] = {"retry_backoff_max": SCALED_DELAY_S}
-        self.scaled["retry_backoff_max"] = (auto["retry_backoff_max"], SCALED_DELAY_S)
-        if not auto.get("retry_backoff"):
-            changed = {"retry_kwargs": {**kwargs, "countdown": SCALED_DELAY_S}}
-            self.scaled = {"countdown": (kwargs["countdown"], SCALED_DELAY_S)}
-        task.run = task._orig_run
-        del task._orig_run  # else Celery leaves the task as it is
-        names = (
-            "autoretry_for",
-            "dont_autoretry_for",
-            "retry_kwargs",
-            "retry_backoff",
-            "retry_backoff_max",
-            "retry_jitter",
-        )
-        add_autoretry_behaviour(task, **{**{name: auto[name] for name in names}, **changed})
 
     def _stated_addresses(self) -> Iterator[Tuple[str, int]]:
         backend = self.app.backend_cls or self.conf.result_backend
@@ -341,28 +295,6 @@ def _app_at(place: str) -> Any:
     names = [name for name, value in vars(sys.modules[place.partition(":")[0]]).items() if isinstance(value, Celery)]
     near = "; its apps are " + ", ".join(sorted(names)) if names else ""
     raise UnusableApp(place + " is no app of Celery but a " + type(app).__name__ + near)
-
-
-def _retries_by(task: Any) -> str:
-    """What lets the task be retried: `autoretry_for`, a `retry` that its body calls (`self.retry`), or nothing (empty)."""
-    if hasattr(task, "_orig_run"):
-        return "autoretry_for"
-    code = getattr(inspect.unwrap(task.run), "__code__", None)
-    return "self.retry" if code is not None and "retry" in _names_in(code) else ""
-
-
-def _names_in(code: Any) -> Set[str]:
-    nested = [constant for constant in code.co_consts if inspect.iscode(constant)]
-    return set(code.co_names).union(*map(_names_in, nested))
-
-
-def _made(kind: Any, message: str) -> BaseException:
-    try:
-        made = kind(message)
-    except Exception:  # noqa: BLE001 — the app's class wants other arguments, and may raise anything without them
-        made = kind.__new__(kind, message)
-    assert isinstance(made, BaseException), "autoretry_for holds classes of exceptions"
-    return made
 
 
 def _scheme(url: str) -> str:
