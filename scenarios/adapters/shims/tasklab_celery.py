@@ -5,6 +5,7 @@ Runs in the client process, in the user's Python, from 3.8 on.
 
 import json
 import sys
+import traceback
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -12,7 +13,7 @@ import kombu
 import tasklab_adapter
 from kombu.serialization import prepare_accept_content
 from tasklab_adapter import Choice, Fact, seconds
-from tasklab_celery_app import ON_REDIS, App
+from tasklab_celery_app import ON_REDIS, CeleryApp
 from tasklab_plugin import Outcome, Pace, Policy, ProcessSpec, ReadStatus, Submit
 
 CLAIMS = ("no_lost_task", "no_stuck_task", "no_phantom_task", "duplicates_explained")
@@ -31,7 +32,7 @@ class CeleryQueue:
 
     name = "celery"
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: CeleryApp) -> None:
         self._app = app
         choice = app.choice
         self.needs = {app.broker, *(["redis"] if app.backend == "redis" else [])}
@@ -76,10 +77,13 @@ class CeleryQueue:
     def dump(self, services: Any) -> Dict[str, str]:
         """Where tasks lie: with a worker, in the queue, or on Redis unacknowledged. Nothing is taken away."""
         self._app.turn(tasklab_adapter.addresses(services))
-        with self._app.app.connection_for_read() as connection:
-            channel = connection.default_channel
-            lying = self._read_redis(channel) if self._app.broker == "redis" else self._peeked(channel)
-            return {**dict(lying), **dict(self._in_workers())}
+        lying: Dict[str, str] = {}
+        for read in (self._in_broker, self._in_workers):
+            try:
+                lying.update(read())
+            except Exception:  # noqa: BLE001 — a broker that was struck may raise anything; what else is known is still of use
+                traceback.print_exc()
+        return lying
 
     def _unless_stated(self, name: str, short: str, value: str) -> List[str]:
         return [] if _states(self._app.choice, name, short) else [name, value]
@@ -90,6 +94,11 @@ class CeleryQueue:
             **tasklab_adapter.environment_for(self._app.choice, addresses, handlers.environment_of(name)),
             "C_FORCE_ROOT": "1",  # apps that accept pickle: in the lab the worker may be root, and nobody else reaches the broker
         }
+
+    def _in_broker(self) -> Iterator[Tuple[str, str]]:
+        with self._app.app.connection_for_read() as connection:
+            channel = connection.default_channel
+            yield from self._read_redis(channel) if self._app.broker == "redis" else self._peeked(channel)
 
     def _peeked(self, channel: Any) -> Iterator[Tuple[str, str]]:
         queue = kombu.Queue(self._app.queue, no_declare=True)(channel)
@@ -126,7 +135,7 @@ class CeleryQueue:
 class CeleryClient:
     """Sends tasks, and reads results where the app keeps them for every client. One thread."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: CeleryApp) -> None:
         self._app = app
 
     def invoke(self, operation: Any) -> Outcome:
@@ -174,7 +183,7 @@ _MEANS = {
 }
 
 
-def _facts_of_broker(app: App) -> Tuple[Fact, ...]:
+def _facts_of_broker(app: CeleryApp) -> Tuple[Fact, ...]:
     facts = (
         Fact("broker", app.broker, app.source("broker_url"), "the service that the lab starts and strikes"),
         Fact("queue", app.queue, "task_routes, task_default_queue", "tasks are sent to it; the lab's workers serve it"),
@@ -195,7 +204,7 @@ def _facts_of_broker(app: App) -> Tuple[Fact, ...]:
     )
 
 
-def _facts_of_worker(app: App) -> Tuple[Fact, ...]:
+def _facts_of_worker(app: CeleryApp) -> Tuple[Fact, ...]:
     task = app.task
     lost = {True: "a killed worker's task is delivered again", False: "a killed worker's task is lost"}
     return (
@@ -234,7 +243,7 @@ _RETRIED_BY = {
 }
 
 
-def _facts_of_retries(app: App) -> Tuple[Fact, ...]:
+def _facts_of_retries(app: CeleryApp) -> Tuple[Fact, ...]:
     what, means = _RETRIED_BY[app.retries.by]
     facts = [Fact("retried by", what, "the task", means)]
     if not app.retries.by:
@@ -259,7 +268,7 @@ def _facts_of_retries(app: App) -> Tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _facts_of_results(app: App) -> Tuple[Fact, ...]:
+def _facts_of_results(app: CeleryApp) -> Tuple[Fact, ...]:
     kept = {None: "none", "rpc": "rpc://", "redis": "redis"}[app.backend]
     read = "outcome_reported is tested" if app.stores_results else "clients cannot read how a task ended"
     if app.backend == "rpc":
@@ -276,7 +285,7 @@ def _facts_of_results(app: App) -> Tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _scalable(app: App, name: str, value: Optional[float], source: str = "", means: str = "") -> Fact:
+def _scalable(app: CeleryApp, name: str, value: Optional[float], source: str = "", means: str = "") -> Fact:
     shown = str if name == "unacked_restore_throttle" else seconds
     source, means = source or app.source(name), means or _MEANS[name]
     if name in app.scaled:
@@ -285,22 +294,22 @@ def _scalable(app: App, name: str, value: Optional[float], source: str = "", mea
     return Fact(name, "none" if value is None else shown(value), source, means)
 
 
-def _of_conf(app: App, name: str, means: str) -> Fact:
+def _of_conf(app: CeleryApp, name: str, means: str) -> Fact:
     return Fact(name, str(app.conf[name]), app.source(name), means)
 
 
-def _of_task(app: App, name: str, means: str) -> Fact:
+def _of_task(app: CeleryApp, name: str, means: str) -> Fact:
     setting = dict(app.task.from_config).get(name, name)
     value = getattr(app.task, name)
     source = app.source(setting) if value == app.conf[setting] else "an option of the task"
     return Fact(name, str(value), source, means)
 
 
-def _source_of_task(app: App, name: str, default: float) -> str:
+def _source_of_task(app: CeleryApp, name: str, default: float) -> str:
     value = app.scaled.get(name, (getattr(app.task, name), 0))[0]
     return "Celery's default" if value == default else "an option of the task"
 
 
 def adapted(**stated: Any) -> CeleryQueue:
     """The system of a `Choice` with these fields. Raises UnusableApp."""
-    return CeleryQueue(App(Choice(**stated)))
+    return CeleryQueue(CeleryApp(Choice(**stated)))

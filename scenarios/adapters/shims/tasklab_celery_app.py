@@ -42,7 +42,7 @@ ON_REDIS = {
 """Options of kombu's Redis transport and their defaults: seconds, and each how-manieth look after expired messages is done."""
 
 
-class App:
+class CeleryApp:
     """A task, its app and its settings in effect. Nothing is connected."""
 
     def __init__(self, choice: Choice) -> None:
@@ -318,7 +318,7 @@ def _in_worker() -> Any:
     if turned is None:
         return None
     choice, services = turned
-    adapted = App(choice)
+    adapted = CeleryApp(choice)
     adapted.turn(services)
     adapted.put_handler_in()
     return adapted.app
