@@ -68,7 +68,7 @@ def test_the_facts_of_an_app_are_read_without_a_connection(third_party_python: P
     ("place", "task", "nearest"),
     [
         ("celery_app:ap", "shop.charge", "did you mean app?"),
-        ("celery_app:app", "shop.charg", "did you mean shop.charge?"),
+        ("celery_app:app", "shop.charg", "did you mean shop.charge"),
         ("celery_app:PORT", "shop.charge", "its apps are app, early"),
     ],
 )

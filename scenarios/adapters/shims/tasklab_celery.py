@@ -109,12 +109,14 @@ class CeleryQueue:
             yield self._task_in(message), "the queue " + self._app.queue
 
     def _read_redis(self, channel: Any) -> Iterator[Tuple[str, str]]:
+        prefix = channel.global_keyprefix or ""  # which kombu's client puts before the keys of its own commands only
         for step in channel.priority_steps:
-            key = channel._q_for_pri(self._app.queue, step)
+            key = prefix + channel._q_for_pri(self._app.queue, step)
             for raw in channel.client.lrange(key, 0, PEEKED_MAX):
                 yield self._task_in(channel.message_to_python(json.loads(raw))), "the list " + key
-        for raw in channel.client.hgetall(channel.unacked_key).values():
-            yield self._task_in(channel.message_to_python(json.loads(raw)[0])), "the hash " + channel.unacked_key
+        key = prefix + channel.unacked_key
+        for raw in channel.client.hgetall(key).values():
+            yield self._task_in(channel.message_to_python(json.loads(raw)[0])), "the hash " + key
 
     def _in_workers(self) -> Iterator[Tuple[str, str]]:
         inspect = self._app.app.control.inspect(timeout=INSPECT_S)
