@@ -38,6 +38,8 @@ class CeleryQueue:
         self.needs = {app.broker, *(["redis"] if app.backend == "redis" else [])}
         self.claims = set(choice.claims or (*CLAIMS, *(["outcome_reported"] if app.stores_results else [])))
         self.capabilities = {"submit", "due", *(["status", "result"] if app.stores_results else [])}
+        # A URL names one Redis. Whether in production that address follows a promoted replica the lab cannot know; here it does not.
+        self.reservations = {"redis_failed_over": self.claims if "redis" in self.needs else set()}
         delays_s = app.retries.delays_s()
         lease_s = app.lease_s()
         taken_over_s = (app.message_lease_s() or 0.0) + app.sweep_s()
