@@ -14,7 +14,7 @@ from scenarios.errors import WrongUsage
 
 SHIMS = Path(__file__).parent / "shims"
 """The files that run in the user's Python, each with a name that begins with `tasklab_`."""
-LIBRARIES: Mapping[str, bool] = MappingProxyType({"dramatiq": False, "rq": False})
+LIBRARIES: Mapping[str, bool] = MappingProxyType({"celery": True, "dramatiq": False, "rq": False})
 """By library: whether its option names an app, so that --task has to name the task in it; else it names the task itself."""
 WORKERS = 2
 

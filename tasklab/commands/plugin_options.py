@@ -51,6 +51,12 @@ def _system_options(
             "(a path with a / in it) that speaks the protocol of docs/protocol.md. Default: reference."
         ),
     ] = None,
+    celery: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:APP", help="Test your Celery app, with its own settings: its task that --task names."
+        ),
+    ] = None,
     dramatiq: Annotated[
         str | None,
         typer.Option(
@@ -64,6 +70,9 @@ def _system_options(
             metavar="MODULE:FUNCTION",
             help="Test your RQ app: this function, with the queue, retries and times of its decorator, or RQ's defaults.",
         ),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of your app: the name of the task, such as shop.tasks.charge.")
     ] = None,
     workers: Annotated[
         int | None,
@@ -112,12 +121,14 @@ def _system_options(
     from scenarios.adapters.adapted import WORKERS, Adapted
     from scenarios.errors import WrongUsage
 
-    apps = {library: place for library, place in {"dramatiq": dramatiq, "rq": rq}.items() if place is not None}
+    places = {"celery": celery, "dramatiq": dramatiq, "rq": rq}
+    apps = {library: place for library, place in places.items() if place is not None}
     named = [f"--{name}" for name in (*(["system"] if system is not None else []), *apps)]
     if len(named) > 1:
         raise WrongUsage(f"{' and '.join(named)} cannot be combined")
     if not apps:
-        stated = {"--workers": workers, "--worker": worker, "--claims": claims, "--unscaled": unscaled or None}
+        stated = {"--task": task, "--workers": workers, "--worker": worker, "--claims": claims}
+        stated["--unscaled"] = unscaled or None
         if lost := [option for option, value in stated.items() if value is not None]:
             raise WrongUsage(f"{' and '.join(lost)}: only for an app ({', '.join(APP_OPTIONS)})")
         return ChosenSystem(DEFAULT_SYSTEM if system is None else system, python, plugin_timeout)
@@ -126,6 +137,7 @@ def _system_options(
         Adapted(
             library,
             place,
+            task,
             workers=WORKERS if workers is None else workers,
             worker_arguments=tuple(_split(worker or "")),
             claims=tuple(name.strip() for name in claims.split(",")) if claims else (),
@@ -136,7 +148,7 @@ def _system_options(
     )
 
 
-APP_OPTIONS = ("--dramatiq", "--rq")
+APP_OPTIONS = ("--celery", "--dramatiq", "--rq")
 
 
 def with_system(command: Callable[..., None]) -> Callable[..., None]:

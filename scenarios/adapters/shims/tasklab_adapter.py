@@ -12,7 +12,7 @@ import sys
 import traceback
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 TURNED_TO = "TASKLAB_ADAPTED"
 """The variable of a worker process that holds its app and the addresses of the lab's services, as JSON."""
@@ -61,11 +61,7 @@ def found(place: str) -> Any:
     module_name, _, attribute = place.partition(":")
     if not module_name or not attribute:
         raise UnusableApp(place + " is not of the form package.module:attribute")
-    with refused_connections() as asked:
-        module = _imported(module_name, asked)
-    if asked:
-        raise UnusableApp(_connects(module_name, asked))
-    target = module
+    target = called_unconnected(module_name, lambda: importlib.import_module(module_name))
     for name in attribute.split("."):
         if not hasattr(target, name):
             raise UnusableApp(module_name + " has no " + repr(attribute) + hint(name, public_names(target)))
@@ -73,9 +69,22 @@ def found(place: str) -> Any:
     return target
 
 
-def _imported(name: str, asked: List[str]) -> Any:
+def called_unconnected(name: str, load: Callable[[], Any]) -> Any:
+    """What `load` returns, called while no connection can be opened. `name`: of the module or app that is loaded.
+
+    Raises:
+        UnusableApp: it fails or opens a connection.
+    """
+    with refused_connections() as asked:
+        loaded = _loaded(name, load, asked)
+    if asked:
+        raise UnusableApp(_connects(name, asked))
+    return loaded
+
+
+def _loaded(name: str, load: Callable[[], Any], asked: List[str]) -> Any:
     try:
-        return importlib.import_module(name)
+        return load()
     except ModuleNotFoundError as error:
         where = " in the present directory or in the environment of this Python"
         raise UnusableApp("there is no module " + str(error.name) + where + ", imported for " + name) from error
