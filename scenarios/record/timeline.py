@@ -144,14 +144,10 @@ class TaskTimeline:
 
 @dataclass(slots=True)
 class ActorLeases:
-    """One actor's events about the lease on one resource, in order of time. `acquired`: only the acquisitions.
-
-    `longest_s`: the longest validity of one of them, in seconds.
-    """
+    """One actor's events about the lease on one resource, in order of time. `acquired`: only the acquisitions."""
 
     events: list[Event] = field(default_factory=list)
     acquired: list[Event] = field(default_factory=list)
-    longest_s: float = 0.0
 
 
 def leases_by_actor(leases: Mapping[str, list[Event]]) -> dict[tuple[str, str], ActorLeases]:
@@ -161,7 +157,6 @@ def leases_by_actor(leases: Mapping[str, list[Event]]) -> dict[tuple[str, str], 
         for event in events:
             own = found[resource, event.actor]
             own.events.append(event)
-            own.longest_s = max(own.longest_s, event.ttl_s or 0.0)
             if event.event == "lease.acquired":
                 own.acquired.append(event)
     return dict(found)

@@ -8,6 +8,7 @@ released its lease or had no end, nor after its task was cancelled, expired or d
 
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
+from typing import NamedTuple
 
 from scenarios.judging.causes import cuts_worker_off, expiry_ns, first_crash_ns
 from scenarios.judging.lateness import closed_ns
@@ -29,11 +30,14 @@ def check(history: History, policy: Policy) -> Findings:
         timeline = history.tasks.get(task)
         if timeline is None:
             continue
+        hold_ns = ns_of(max(event.ttl_s or 0.0 for event in history.leases[resource]))
         gaps_ns = [
             gap_ns
             for attempt in timeline.attempts
             for gap_ns in _gaps_ns(
-                history, timeline, history.actor_leases.get((resource, attempt.actor)), attempt, bound_ns, policy
+                _Judged(history, timeline, policy, bound_ns, hold_ns),
+                history.actor_leases.get((resource, attempt.actor)),
+                attempt,
             )
         ]
         exercised += bool(gaps_ns)
@@ -45,15 +49,19 @@ def check(history: History, policy: Policy) -> Findings:
     return Findings(tuple(violations), exercised=exercised, figures=figures)
 
 
-def _gaps_ns(
-    history: History,
-    timeline: TaskTimeline,
-    own: ActorLeases | None,
-    attempt: AttemptRecord,
-    bound_ns: int,
-    policy: Policy,
-) -> list[int]:
+class _Judged(NamedTuple):
+    """A task with a lease. `bound_ns`: how long may pass between renewals; `hold_ns`: how long a hold is valid."""
+
+    history: History
+    timeline: TaskTimeline
+    policy: Policy
+    bound_ns: int
+    hold_ns: int
+
+
+def _gaps_ns(judged: _Judged, own: ActorLeases | None, attempt: AttemptRecord) -> list[int]:
     """From each acquisition or renewal to the next, or to the attempt's end; only where that lasted beyond the bound, without excuse."""
+    history, timeline, policy, bound_ns, hold_ns = judged
     ended_ns = attempt.ended_ns
     acquired = 0 if own is None else bisect_right(own.acquired, attempt.started_ns, key=T_NS)
     if own is None or ended_ns is None or not acquired:
@@ -68,7 +76,7 @@ def _gaps_ns(
         return []
     instants_ns = [*(event.t_ns for event in hold), ended_ns]
     # A hold recorded with less left than others had been asked for earlier: before a pause, say.
-    asked_ns = min(expiry_ns(first) - ns_of(own.longest_s), first.t_ns)
+    asked_ns = min(expiry_ns(first) - hold_ns, first.t_ns)
     return [
         next_ns - held_ns
         for held_ns, next_ns in pairwise(instants_ns)
