@@ -10,12 +10,20 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from scenarios.errors import WrongUsage
+from scenarios.errors import UnknownName, WrongUsage
 
 SHIMS = Path(__file__).parent / "shims"
 """The files that run in the user's Python, each with a name that begins with `tasklab_`."""
 LIBRARIES: Mapping[str, bool] = MappingProxyType({"celery": True, "dramatiq": False, "rq": False})
 """By library: whether its option names an app, so that --task has to name the task in it; else it names the task itself."""
+TRIED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"celery": ("5.7.0",), "dramatiq": ("2.2.1",), "rq": ("3.0.0",)}
+)
+"""By library, the versions that the adapter was tried with."""
+CONFIGURATIONS: Mapping[str, str] = MappingProxyType(
+    {"": "recommended", "@recommended": "recommended", "@defaults": "defaults"}
+)
+"""What may follow the name of a library as a system: which task of the lab's own app that is."""
 WORKERS = 2
 
 
@@ -24,7 +32,7 @@ class Adapted:
     """One app: `place` is `package.module:attribute`; `task` a name in it, None where `place` is the task itself.
 
     `worker_arguments`: further arguments of the library's worker command. `claims`: promises to judge it by, empty for those of
-    the adapter. `unscaled`: the library's long waits stay as they are.
+    the adapter. `unscaled`: the library's long waits stay as they are. `own`: its name, if it is an app of the lab itself.
     """
 
     library: str
@@ -34,6 +42,7 @@ class Adapted:
     worker_arguments: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     unscaled: bool = False
+    own: str | None = None
 
     def __post_init__(self) -> None:
         module_name, colon, attribute = self.place.partition(":")
@@ -58,13 +67,40 @@ class Adapted:
 
     def options(self) -> str:
         """The options of the command line that say this."""
-        stated = [f"--{self.library}", self.place]
-        stated += [] if self.task is None else ["--task", self.task]
+        stated = [f"--{self.library}", self.place] if self.own is None else ["--system", self.own]
+        stated += [] if self.task is None or self.own is not None else ["--task", self.task]
         stated += [] if self.workers == WORKERS else ["--workers", str(self.workers)]
         stated += ["--worker", shlex.join(self.worker_arguments)] if self.worker_arguments else []
         stated += ["--claims", ",".join(self.claims)] if self.claims else []
         stated += ["--unscaled"] if self.unscaled else []
         return shlex.join(stated)
+
+
+def own_app(name: str) -> Adapted | None:
+    """The lab's own app of a library: `celery` as its documentation recommends it for work that must not be lost, `celery@defaults`.
+
+    None: no name of a library.
+
+    Raises:
+        UnknownName: the library is known, and has no such configuration.
+    """
+    library, at, configuration = name.partition("@")
+    if library not in LIBRARIES:
+        return None
+    attribute = CONFIGURATIONS.get(at + configuration)
+    if attribute is None:
+        raise UnknownName("system", name, [library + ending for ending in CONFIGURATIONS])
+    if LIBRARIES[library]:
+        return Adapted(library, f"tasklab_{library}_own:{attribute}", f"{attribute}.charge", own=name)
+    return Adapted(library, f"tasklab_{library}_own:{attribute}", own=name)
+
+
+def untried(library: str, versions: Mapping[str, str]) -> str:
+    """That the adapter was never tried with the installed version, as a sentence; "" if it was."""
+    installed = versions.get(library, "an unknown version")
+    if installed in TRIED[library]:
+        return ""
+    return f"{library} {installed} was never tried with this adapter, which was tried with {', '.join(TRIED[library])}"
 
 
 def users_python() -> str:

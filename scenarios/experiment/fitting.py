@@ -6,7 +6,7 @@ from dataclasses import replace
 from chaos.environment import Environment, ProcessSpec, ServiceName, Services
 from chaos.faults import REACHED, Fault
 from scenarios.contract.guard import answered_processes, plugin_call
-from scenarios.contract.system import Embeddable, Handlers, System, capabilities_of
+from scenarios.contract.system import Embeddable, Handlers, System, capabilities_of, claims_under
 from scenarios.errors import NotApplicable
 from scenarios.experiment.scenario import Scenario, Trigger
 
@@ -61,6 +61,7 @@ def processes_to_link(
         NotApplicable: the system lacks a capability that the scenario needs, or a fault of it has no target.
     """
     check_capabilities(scenario, capabilities_of(system))
+    _check_claims(scenario, system)
     roles = roles_of(processes_of(system, environment, services, Handlers({})))
     linked: list[str] = []
     for strike in scenario.strikes:
@@ -73,6 +74,12 @@ def processes_to_link(
         if process is not None and strike.fault.needs_link:
             linked.append(process)
     return tuple(dict.fromkeys(linked))
+
+
+def _check_claims(scenario: Scenario, system: System) -> None:
+    faults = [strike.fault.name for strike in scenario.strikes]
+    if system.claims and not claims_under(system, faults):
+        raise NotApplicable(f"{system.name} makes no promise during {', '.join(faults)}")
 
 
 def check_capabilities(scenario: Scenario, capabilities: frozenset[str]) -> None:

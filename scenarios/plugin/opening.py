@@ -6,6 +6,7 @@ The lab's own systems, the mutants and every system that the simulator runs stay
 import importlib.metadata
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from scenarios.adapters.adapted import Adapted, users_python
@@ -32,12 +33,7 @@ def open_system(named: str | Adapted, *, python: Path | None = None, timeout_s: 
     """
     deadlines_s = DEADLINES_S if timeout_s is None else dict.fromkeys(DEADLINES_S, timeout_s)
     if isinstance(named, Adapted):
-        argv = [
-            users_python() if python is None else str(_program(str(python))),
-            host.__file__,
-            *named.host_arguments(),
-        ]
-        return remote_system(argv, named.place, directory=Path.cwd(), deadlines_s=deadlines_s)
+        return _adapted_system(named, python, deadlines_s)
     if "/" in named:
         return remote_system([str(_program(named))], named, directory=Path.cwd(), deadlines_s=deadlines_s)
     address = _address_of(named)
@@ -45,6 +41,19 @@ def open_system(named: str | Adapted, *, python: Path | None = None, timeout_s: 
         return find_system(named)
     interpreter = sys.executable if python is None else str(_program(str(python)))
     return remote_system([interpreter, host.__file__, address], address, directory=Path.cwd(), deadlines_s=deadlines_s)
+
+
+def _adapted_system(app: Adapted, python: Path | None, deadlines_s: Mapping[str, float]) -> System:
+    interpreter = users_python() if python is None else str(_program(str(python)))
+    argv = [interpreter, host.__file__, *app.host_arguments()]
+    try:
+        return remote_system(argv, app.place, directory=Path.cwd(), deadlines_s=deadlines_s)
+    except WrongUsage as error:
+        if not str(error).startswith(f"{app.host_arguments()[0]}: No module named"):
+            raise
+        raise WrongUsage(
+            f"{interpreter} has no {app.library}: activate the virtual environment of your app, or name its Python with --python"
+        ) from error
 
 
 def open_scenario(name: str) -> Scenario:

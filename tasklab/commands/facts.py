@@ -42,6 +42,7 @@ def facts(
 def _document(system: "System") -> dict[str, object]:
     import msgspec
 
+    from scenarios.adapters.adapted import untried
     from scenarios.contract.system import pace_of, policy_of
     from scenarios.plugin.remote_system import RemoteSystem
 
@@ -49,6 +50,7 @@ def _document(system: "System") -> dict[str, object]:
     return {
         "system": system.name,
         "versions": dict(system.versions),
+        "untried": untried(system.name, system.versions),
         "facts": msgspec.to_builtins(system.facts),
         "claims": sorted(system.claims),
         "needs": sorted(system.needs),

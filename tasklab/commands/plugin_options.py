@@ -48,7 +48,8 @@ def _system_options(
         str | None,
         typer.Option(
             help="A name from `tasklab list systems`, package.module:attribute of your own plug-in, or a program "
-            "(a path with a / in it) that speaks the protocol of docs/protocol.md. Default: reference."
+            "(a path with a / in it) that speaks the protocol of docs/protocol.md; celery, dramatiq or rq: an app of the "
+            "lab's own, as the library's documentation recommends it, with @defaults as it comes. Default: reference."
         ),
     ] = None,
     celery: Annotated[
@@ -118,7 +119,7 @@ def _system_options(
     Raises:
         WrongUsage: options that exclude or need each other.
     """
-    from scenarios.adapters.adapted import WORKERS, Adapted
+    from scenarios.adapters.adapted import WORKERS, Adapted, own_app
     from scenarios.errors import WrongUsage
 
     places = {"celery": celery, "dramatiq": dramatiq, "rq": rq}
@@ -126,6 +127,9 @@ def _system_options(
     named = [f"--{name}" for name in (*(["system"] if system is not None else []), *apps)]
     if len(named) > 1:
         raise WrongUsage(f"{' and '.join(named)} cannot be combined")
+    own = None if system is None else own_app(system)
+    if own is not None:
+        apps = {own.library: own.place}
     if not apps:
         stated = {"--task": task, "--workers": workers, "--worker": worker, "--claims": claims}
         stated["--unscaled"] = unscaled or None
@@ -137,7 +141,8 @@ def _system_options(
         Adapted(
             library,
             place,
-            task,
+            task if own is None else own.task,
+            own=system,
             workers=WORKERS if workers is None else workers,
             worker_arguments=tuple(_split(worker or "")),
             claims=tuple(name.strip() for name in claims.split(",")) if claims else (),

@@ -11,7 +11,7 @@ import typer
 from tasklab.commands.plugin_options import ChosenSystem, with_system
 from tasklab.exit_codes import explained
 from tasklab.module_path import append_current_directory
-from tasklab.presentation.runs import print_judged, print_runs_json, print_several, rates_of, say_scaled, say_started
+from tasklab.presentation.runs import print_judged, print_runs_json, print_several, rates_of, say_app, say_started
 from tasklab.presentation.terminal import Progress
 from tasklab.running.environments import EnvironmentName, make_environment
 from tasklab.running.experiments import run_in_environment, run_simulated
@@ -126,7 +126,7 @@ def _carried_out(
         return
     with make_environment(environment, plugin) as world:
         say_started(world, say)
-        say_scaled(plugin, say)
+        say_app(plugin, say)
         for scenario, name, seed in named:
             yield run_in_environment(scenario, name, plugin, options, world, seed=seed, place=place, say=say)
 

@@ -18,6 +18,8 @@ def print_facts(document: Mapping[str, Any]) -> None:
         scaled = fact["scaled"]
         table.add_row(fact["name"], fact["value"], "" if scaled is None else scaled, fact["source"], fact["means"])
     console().print(table)
+    if document["untried"]:
+        console().print(document["untried"])
     console().print(f"judged by: {', '.join(document['claims'])}")
     console().print(f"needs: {', '.join(document['needs'])}")
     for what in ("pace", "policy"):

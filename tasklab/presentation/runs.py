@@ -29,10 +29,14 @@ def say_started(world: "Environment", say: Progress) -> None:
         say(f"services are up: {parts}")
 
 
-def say_scaled(system: "System", say: Progress) -> None:
-    """The long waits of an app that are shorter in the lab."""
+def say_app(system: "System", say: Progress) -> None:
+    """Of an app: whether its library was ever tried in this version, and the long waits that are shorter in the lab."""
+    from scenarios.adapters.adapted import TRIED, untried
+    from scenarios.contract.system import Versioned
     from scenarios.plugin.remote_system import settings_of
 
+    if system.name in TRIED and isinstance(system, Versioned) and (note := untried(system.name, system.versions)):
+        say(note)
     scaled = [f"{one.name} {one.value} → {one.scaled}" for one in settings_of(system) if one.scaled is not None]
     if scaled:
         say(f"long waits are scaled ({'; '.join(scaled)}); --unscaled leaves them")
