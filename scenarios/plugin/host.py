@@ -18,7 +18,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import enum
-import importlib
 import importlib.util
 import json
 import os
@@ -114,9 +113,10 @@ def plugin_classes() -> ModuleType:
     """The module with the classes for plug-ins: `tasklab` if it is installed, else the substitute beside this file."""
     substitute = _module_at(Path(__file__).with_name("tasklab_plugin.py"))
     sys.modules[substitute.__name__] = substitute
-    if importlib.util.find_spec("tasklab") is None:
+    try:
+        return importlib.import_module("tasklab.names")
+    except ImportError:  # it is not installed here, or not with all that it needs
         return substitute
-    return importlib.import_module("tasklab")
 
 
 def _module_at(file: Path) -> ModuleType:
