@@ -319,7 +319,7 @@ def _released_without_effect(
 ) -> Event | None:
     """The hold of an attempt that reported a release, if the rows show that the task stayed held until the lease expired.
 
-    Its worker was paused or cut off between the report and the release.
+    Its worker crashed, was paused or was cut off between the report and the release: else it gives tasks up without releasing them.
     """
     lease = _hold_of(leases, attempt, until_ns, with_releases=False)
     if lease is None:
@@ -327,7 +327,16 @@ def _released_without_effect(
     rows = history.tasks[attempt.task].states
     first = bisect_left(rows, attempt.started_ns, key=T_NS)
     changed = any(row.from_ == "RUNNING" for row in rows[first : bisect_right(rows, expiry_ns(lease), key=T_NS)])
-    return None if changed else lease
+    return None if changed or not _was_disturbed(history, attempt, expiry_ns(lease)) else lease
+
+
+def _was_disturbed(history: History, attempt: AttemptRecord, until_ns: int) -> bool:
+    """Whether its worker crashed, was struck or was cut off between its end (or its start, if it has none) and this instant."""
+    since_ns = attempt.started_ns if attempt.ended_ns is None else attempt.ended_ns
+    return first_crash_ns(history, attempt.actor, since_ns, until_ns) is not None or any(
+        span.overlaps(since_ns, until_ns) and (span.target == attempt.actor or cuts_worker_off(span))
+        for span in history.faults
+    )
 
 
 def expiry_ns(lease: Event) -> int:

@@ -36,7 +36,7 @@ from scenarios.simulated.probe import KILLED_BY_TASK, SimulatedProbe
 from scenarios.simulated.stage import SimulatedStage
 from scenarios.simulated.strays import Strays
 from scenarios.simulated.system import Simulation, without
-from scenarios.simulated.worlds.plan import WorldPlan, call_faults_by_call, strike_of
+from scenarios.simulated.worlds.plan import SURE_TRIES, WorldPlan, call_faults_by_call, strike_of
 
 LONGEST_PREEMPTION_S = 3.0
 RESTARTS_MAX = 1000
@@ -207,7 +207,7 @@ class WorldRun:
             policy=self._simulation.terms.policy,
             problems=problems,
             violated=[*violated_assumptions(history), *self._crashes()],
-            unmet=_too_little_work(history) if self.plan.tasks else (),
+            unmet=_too_little_work(self.plan, history),
         )
 
     def _probe(self, process: str) -> SimulatedProbe:
@@ -222,10 +222,15 @@ class WorldRun:
         return [f"{one} (a crash that was not planned)" for one in gone if not one.endswith(KILLED_BY_TASK)]
 
 
-def _too_little_work(history: History) -> list[str]:
-    """The premise of every run, in a world as small as these: a client that does not give up is answered in the end."""
-    is_accepted = any(timeline.acknowledged for timeline in history.tasks.values())
-    return [] if is_accepted else ["too little work: no submission was acknowledged"]
+def _too_little_work(plan: WorldPlan, history: History) -> list[str]:
+    """The premise of every run, in a world as small as these: every client that does not give up is answered in the end."""
+    accepted = {task for task, timeline in history.tasks.items() if timeline.acknowledged}
+    if plan.tasks and not accepted:
+        return ["too little work: no submission was acknowledged"]
+    refused = [task.task for task in plan.tasks if task.tries >= SURE_TRIES and task.task not in accepted]
+    if not refused:
+        return []
+    return [f"too little work: {', '.join(refused)} was never acknowledged in {SURE_TRIES} tries"]
 
 
 def api_numbers(plan: WorldPlan) -> Mapping[str, int]:

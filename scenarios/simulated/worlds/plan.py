@@ -11,6 +11,9 @@ from scenarios.experiment.scenario import AtTime, Strike, Trigger, UntilNextBite
 from scenarios.experiment.triggers import TRIGGERS
 from scenarios.simulated.system import Sizes
 
+SURE_TRIES = 6
+"""With so many tries a client surely gets an answer in the end: faults are short, and rests between tries grow."""
+
 
 class PlannedTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """A task that is submitted at `at_s`, up to `tries` times until it is acknowledged, perhaps `twice` at the same time.
@@ -22,7 +25,7 @@ class PlannedTask(msgspec.Struct, frozen=True, omit_defaults=True):
     task: str
     payload: dict[str, Any]
     user: str = "user-1"
-    tries: int = 6
+    tries: int = SURE_TRIES
     twice: bool = False
     cancel_s: float | None = None
     deadline_s: float | None = None

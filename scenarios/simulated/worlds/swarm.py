@@ -22,14 +22,19 @@ from chaos.faults import (
 from chaos.simulation import SERVICES
 from scenarios.judging.premises import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
-from scenarios.simulated.worlds.plan import DelayPlan, PlannedCallFault, PlannedStrike, PlannedTask, WorldPlan
+from scenarios.simulated.worlds.plan import (
+    SURE_TRIES,
+    DelayPlan,
+    PlannedCallFault,
+    PlannedStrike,
+    PlannedTask,
+    WorldPlan,
+)
 from scenarios.simulated.worlds.unusual import with_unusual
 
 NAME = "swarm"
 STRIKE_TIMEOUT_S = 4.0
 NTH_MAX = 4
-SURE_TRIES = 6
-"""With this number of tries a client's task is accepted under any drawn fault."""
 STORM_S = 1.2
 """Faults at a time strike within this time."""
 

@@ -48,6 +48,7 @@ SIMULATED = replace_settings(
     LAB,
     lease_s=1.0,
     heartbeat_s=0.25,
+    relay_batch=2,
     relay_idle_s=0.1,
     confirm_timeout_s=1.0,
     relay_claim_s=1.5,
