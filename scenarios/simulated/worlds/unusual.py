@@ -15,8 +15,8 @@ Replace = msgspec.structs.replace
 
 LONG_SHARE = 0.2
 STRAY_SHARE = 0.1
-LEASES_OF_LONG_WORK = 6.0
-"""So many leases long is long work: it lasts well beyond the time in which one renewal has to come."""
+LEASES_OF_LONG_WORK = 5.0
+"""So many leases long is long work: beyond the time in which one renewal has to come, and below that for which a retry may wait."""
 AFTER_THE_STORM_S = 5.0
 """When few faults are left to excuse a lease that runs out."""
 SLOW_MAX_S = 0.01
