@@ -5,6 +5,7 @@ may have the same names.
 """
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -28,7 +29,10 @@ IS_CLONE = not Path(__file__).with_name("_lab").exists()
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished run. `exit_code`: 0 held, 1 broken, 3 unknown; `verdicts` and `account` as in verdicts.json."""
+    """A finished run. `exit_code`: 0 held, 1 broken, 3 unknown; `verdicts` and `account` as in verdicts.json.
+
+    `system`: its name, or the options of the command line that name an app.
+    """
 
     scenario: str
     system: str
@@ -128,6 +132,7 @@ def tasklab_out(pytestconfig: pytest.Config) -> Path:
 def tasklab_run(pytestconfig: pytest.Config, tasklab_out: Path, request: pytest.FixtureRequest) -> TasklabRun:
     """`tasklab_run(scenario, system=…, environment=…, seed=…)`: runs it; the test fails unless every claimed promise held.
 
+    `app`: in place of `system` the options of the command line that name an app, such as `celery="shop.tasks:app", task="charge"`.
     Default arguments come from the options. A scenario that has no target in that system skips the test. With
     `check=False` the test neither fails nor is skipped: it checks the returned `Run` itself.
     """
@@ -139,10 +144,11 @@ def tasklab_run(pytestconfig: pytest.Config, tasklab_out: Path, request: pytest.
         environment: str | None = None,
         seed: int = 1,
         check: bool = True,
+        **app: str,
     ) -> Run:
         done = _run(
             scenario,
-            system or pytestconfig.getoption("tasklab_system"),
+            _options_of(system or pytestconfig.getoption("tasklab_system"), app),
             environment or pytestconfig.getoption("tasklab_environment"),
             seed,
             out=Path(tempfile.mkdtemp(prefix=f"{request.node.name[:40].translate(_PLAIN)}-", dir=_made(tasklab_out))),
@@ -164,8 +170,14 @@ def _made(directory: Path) -> Path:
     return directory
 
 
+def _options_of(system: str, app: Mapping[str, str]) -> str:
+    """The name of the system, or the options that name an app."""
+    return shlex.join(f"--{name}={value}" for name, value in app.items()) if app else system
+
+
 def _arguments(scenario: str, system: str, environment: str, seed: int) -> list[str]:
-    return ["run", scenario, "--system", system, "--environment", environment, "--seed", str(seed)]
+    named = shlex.split(system) if system.startswith("--") else ["--system", system]
+    return ["run", scenario, *named, "--environment", environment, "--seed", str(seed)]
 
 
 def _run(scenario: str, system: str, environment: str, seed: int, *, out: Path) -> Run:

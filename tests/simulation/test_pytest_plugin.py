@@ -92,3 +92,13 @@ def test_the_kit_runs_every_scenario_against_a_system(tmp_path: Path) -> None:
     assert [name for name in scenario_names() if f"[{name}" not in collected.stdout] == []
     assert "2 passed, 1 skipped" in held.stdout
     assert "exactly_one_effect is broken" in broken.stdout
+
+
+def test_an_app_is_named_by_the_options_of_the_command_line(tmp_path: Path) -> None:
+    write_test(tmp_path, 'tasklab_run("ack_lost", environment="simulated", celery="shop:app", task="shop.charge")')
+
+    done = pytest_in(tmp_path)
+
+    assert done.returncode == 1
+    assert "tasklab run ack_lost --celery=shop:app --task=shop.charge --environment simulated" in done.stdout
+    assert "an app runs on real services" in done.stdout
