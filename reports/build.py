@@ -36,6 +36,7 @@ class GuaranteeRow:
     """A row of the verdict table. `group`: the ruling, where "held" and "held (not exercised)" are two.
 
     `at_stake`: the scenario is designed to violate this guarantee. `tested_by`: scenarios that test it, where the run did not.
+    `documented`: of a broken guarantee, what the library says of not keeping it.
     """
 
     name: str
@@ -45,6 +46,7 @@ class GuaranteeRow:
     bound: str
     at_stake: bool
     tested_by: tuple[str, ...] = ()
+    documented: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +208,7 @@ def _guarantee_rows(
             bounds.get(name, ""),
             name in facts.at_stake,
             () if verdict.exercised else tuple(facts.tested_by.get(name, ())),
+            facts.documented.get(name, "") if verdict.ruling is Ruling.BROKEN else "",
         )
         for name, verdict in verdicts.items()
     ]

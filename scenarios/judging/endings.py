@@ -32,16 +32,19 @@ def _was_replaced(timeline: TaskTimeline, attempt: AttemptRecord) -> bool:
 def may_be_unreported(history: History, timeline: TaskTimeline, attempt: AttemptRecord, policy: Policy) -> bool:
     """Whether its worker may never have been able to report what this attempt came to.
 
-    Another attempt had already replaced it; or its lease expired, or its worker crashed or was paused, before the next attempt began, or
-    before the task was dead; and before its acknowledgement arrived.
+    Another attempt had already replaced it; or its lease had expired before it ended; or its lease expired, or its worker crashed or was
+    paused, before the next attempt began, or before the task was dead; and before its acknowledgement arrived.
     """
+    ended_ns = attempt.ended_ns
+    assert ended_ns is not None, "only an attempt that ended has something to report"
     if _was_replaced(timeline, attempt) or reports_too_late(history, timeline, attempt, policy):
+        return True
+    lease_ends_ns = lease_end_ns(history, attempt, ended_ns)
+    if lease_ends_ns is not None and lease_ends_ns <= ended_ns:
         return True
     following = _next_after(timeline, attempt)
     if following is not None and lease_expired(history, attempt, following):
         return True
-    ended_ns = attempt.ended_ns
-    assert ended_ns is not None, "only an attempt that ended has something to report"
     next_ns = _buried_after_ns(timeline, ended_ns) if following is None else following.started_ns
     if next_ns is None:
         return False

@@ -134,6 +134,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
 
     `powers`: the optional methods that it has. `capabilities`: what it can do, None where it does not say.
     `versions`: of its own parts, as it says them. `facts`: of an adapter, the settings of the app in effect.
+    `documented`: by promise, what its documentation says of not keeping it.
     """
 
     protocol: int
@@ -148,6 +149,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: tuple[str, ...] | None = None
     versions: Mapping[str, str] = {}
     facts: tuple[Setting, ...] = ()
+    documented: Mapping[str, str] = {}
 
 
 class StatedProcess(msgspec.Struct, frozen=True, kw_only=True):

@@ -71,6 +71,7 @@ class RemoteSystem:
         self.needs = statement.needs
         self.versions = statement.versions
         self.facts = statement.facts
+        self.documented = statement.documented
         for optional in ("pace", "policy", "reservations", "capabilities"):
             if (stated := getattr(statement, optional)) is not None:
                 setattr(self, optional, stated)  # its presence is the power: scenarios.contract.system.Paced and others
@@ -262,6 +263,12 @@ def check_plugin(system: System) -> None:
 def settings_of(system: System) -> tuple[Setting, ...]:
     """The settings in effect of an adapted app; of every other system none."""
     return system.facts if isinstance(system, RemoteSystem) else ()
+
+
+def documented_by(system: System) -> Mapping[str, str]:
+    """By promise, what the documentation of an adapted library says of not keeping it in this configuration."""
+    documented = system.documented if isinstance(system, RemoteSystem) else {}
+    return {promise.value: sentence for promise, sentence in documented.items()}
 
 
 def abandon_plugin(system: System) -> None:

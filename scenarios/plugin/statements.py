@@ -44,6 +44,7 @@ class SystemStatement:
     capabilities: frozenset[str] | None
     versions: Mapping[str, str]
     facts: tuple[Setting, ...]
+    documented: Mapping[Guarantee, str]
 
 
 def checked(described: Description) -> SystemStatement:
@@ -72,6 +73,7 @@ def checked(described: Description) -> SystemStatement:
         capabilities=None if described.capabilities is None else checked_capabilities(described.capabilities),
         versions=dict(described.versions),
         facts=described.facts,
+        documented=dict(zip(known_promises(described.documented), described.documented.values(), strict=True)),
     )
 
 

@@ -19,7 +19,7 @@ from scenarios.experiment.scenario import Scenario
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.policy import REPORT_S
 from scenarios.lookup import scenarios_testing
-from scenarios.plugin.remote_system import settings_of
+from scenarios.plugin.remote_system import documented_by, settings_of
 from scenarios.real.stage import RealStage, Say
 from scenarios.stored.open_tasks import OpenTaskSearch
 from scenarios.stored.rundir import RunDirectory
@@ -71,7 +71,7 @@ def run(
         capabilities=capabilities_of(system),
     )
     facts = describe_run(scenario, system, environment, seed=seed, repeat=repeat)
-    facts.settings = list(settings_of(system))
+    facts.settings, facts.documented = list(settings_of(system)), dict(documented_by(system))
     facts.tested_by = {claim: list(scenarios_testing(claim)) for claim in facts.claims}
     directory.write_facts(facts)  # so that even an aborted run has its facts
     stage = RealStage(system, environment, services, directory, facts, say)

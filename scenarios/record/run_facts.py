@@ -135,6 +135,9 @@ class RunFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     policy: dict[str, object] = msgspec.field(default_factory=dict)
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     settings: list[Setting] = msgspec.field(default_factory=list)  # of an adapted app
+    documented: dict[str, str] = msgspec.field(
+        default_factory=dict
+    )  # by promise: what a library says of not keeping it
     commit: str = ""
     started_at: str = ""
     startup_s: dict[str, float] = msgspec.field(default_factory=dict)

@@ -72,6 +72,9 @@ def print_judged(run: JudgedRun) -> None:
             terminal.print(f"unknown: {shared}", style="yellow")
     for problem in _problems_beside(run):
         terminal.print(f"problem: {problem}", style="yellow")
+    for verdict in run.judgement.verdicts:
+        if verdict.ruling is Ruling.BROKEN and verdict.guarantee.value in run.documented:
+            terminal.print(f"documented: {verdict.guarantee.value}: {run.documented[verdict.guarantee.value]}")
     print_notes(run.deaths, run.open_tasks)
     account = run.judgement.reconciliation
     warm_ups = 0 if run.name.environment == SIMULATED else min(1, account.submitted)

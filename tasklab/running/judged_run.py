@@ -1,7 +1,7 @@
 """Run → judge → report, once for all commands: a run by its name, and its result."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,7 @@ class JudgedRun:
     """A finished run: its directory and judgement. `judgement` None: it was not applicable, for the reason `why`.
 
     `deaths`: the processes of the system that ended by themselves. `open_tasks`: where the tasks are that had not ended.
+    `documented`: by promise, what the documentation of the system says of not keeping it.
     """
 
     name: RunName
@@ -48,6 +49,7 @@ class JudgedRun:
     why: str = ""
     deaths: "Sequence[DeathRecord]" = ()
     open_tasks: "OpenTasks | None" = None
+    documented: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -69,6 +71,7 @@ class JudgedRun:
             "why": self.why,
             "deaths": [structs.asdict(death) for death in self.deaths],
             "open_tasks": self.open_tasks and to_builtins(self.open_tasks),
+            "documented": dict(self.documented),
             **judged,
             "exit_code": self.exit_code,
         }
@@ -88,8 +91,16 @@ def judged(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedR
     run = carry_out(directory_of_run(place, name.scenario, name.system, name.seed))
     judgement = judge_run(run)
     report = write_report([run.path], run.path / REPORT_FILE)
-    deaths = run.read_facts().deaths
-    return JudgedRun(name, run.path, report, judgement, deaths=deaths, open_tasks=run.read_open_tasks())
+    facts = run.read_facts()
+    return JudgedRun(
+        name,
+        run.path,
+        report,
+        judgement,
+        deaths=facts.deaths,
+        open_tasks=run.read_open_tasks(),
+        documented=facts.documented,
+    )
 
 
 def judged_if_applicable(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedRun:

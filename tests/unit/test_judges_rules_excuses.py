@@ -77,3 +77,14 @@ def test_each_redrive_begins_a_budget_of_its_own(expected: object, lines: tuple[
     events = in_order(*SUBMITTED, *fault(2, 5), *worked, *lines)
 
     assert verdict(G.RECOVERS_IN_TIME, [*events, final(done=["A"])], budget_s=10) == expected
+
+
+@pytest.mark.parametrize(("expected", "ttl_s"), [("held", 1), (("A",), 5)])
+def test_a_success_that_came_after_its_lease_had_expired_does_not_contradict_a_burial(
+    expected: object, ttl_s: int
+) -> None:
+    lease = f"0.9 w1 lease.acquired - resource=A ttl_s={ttl_s}"
+    ran = ("1 w1 attempt.start A attempt=1", "3 w1 attempt.ok A attempt=1")
+    buried = "10 database dead A reason=poison attempts=4"
+
+    assert verdict(G.DEAD_LETTER_IF_EXHAUSTED, [*SUBMITTED, lease, *ran, buried, final(dead=["A"])]) == expected

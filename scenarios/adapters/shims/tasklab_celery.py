@@ -22,6 +22,8 @@ IDLE_S = 5.0
 BUDGET_S = 30.0
 PEEKED_MAX = 1_000
 INSPECT_S = 2.0
+EARLY_ACK_URL = "https://docs.celeryq.dev/en/stable/glossary.html#term-early-acknowledgment"
+LOST_URL = "https://docs.celeryq.dev/en/stable/userguide/configuration.html#task-reject-on-worker-lost"
 CONCURRENCY = "2"
 STATES = {"STARTED": "RUNNING", "RETRY": "RETRYING", "SUCCESS": "SUCCEEDED", "FAILURE": "DEAD", "REVOKED": "CANCELLED"}
 """Celery's words for how a task is, in the lab's."""
@@ -52,6 +54,7 @@ class CeleryQueue:
             lease_s=lease_s if app.broker == "redis" else None,
         )
         self.facts = (*_facts_of_broker(app), *_facts_of_worker(app), *_facts_of_retries(app), *_facts_of_results(app))
+        self.documented = _documented(app)
         self.versions = tasklab_adapter.versions("celery", "kombu", "billiard", "amqp", "redis")
 
     def processes(self, services: Any, handlers: Any) -> List[ProcessSpec]:
@@ -185,6 +188,23 @@ _MEANS = {
     "worker_lost_wait": "how long a worker waits for the result of a pool process that died, before it gives the task up",
     "broker_heartbeat": "RabbitMQ takes the smaller of it and 60 s, and gives up a silent worker after twice that time",
 }
+
+
+def _documented(app: CeleryApp) -> Dict[str, str]:
+    """What Celery's documentation says of tasks in the hands of a process that is killed, in this configuration."""
+    if not app.task.acks_late:
+        lost = (
+            "a task is acknowledged just before it runs, so it is not delivered again if its worker is killed: "
+            + EARLY_ACK_URL
+        )
+    elif not app.task.reject_on_worker_lost:
+        lost = (
+            "a task whose pool process is killed is acknowledged all the same, without task_reject_on_worker_lost: "
+            + LOST_URL
+        )
+    else:
+        return {}
+    return {"no_lost_task": lost, "no_stuck_task": lost}
 
 
 def _facts_of_broker(app: CeleryApp) -> Tuple[Fact, ...]:

@@ -20,6 +20,9 @@ BUSY_S = 6.0
 BUDGET_S = 30.0
 TOLERANCE_S = 3.0
 """How late a scheduled job starts: its scheduler looks once a second, and a worker forks."""
+UNSCHEDULED = (
+    "retries with an interval need a scheduler, rq worker --with-scheduler: https://python-rq.org/docs/exceptions/"
+)
 RUN_S = 120.0
 """How long a run lasts before its budget begins, at most."""
 STATES = {
@@ -66,6 +69,8 @@ class Rq:
             "redis_failed_over": sorted(self.claims)
         }  # the app states one address, and asks no Sentinel
         self.facts = app.facts()
+        waits = any(app.intervals_now) and not app.has_scheduler
+        self.documented = {"no_stuck_task": UNSCHEDULED, "no_lost_task": UNSCHEDULED} if waits else {}
         self.versions = tasklab_adapter.versions("rq", "redis")
 
     @property
