@@ -131,11 +131,18 @@ class Experiment:
         self.stage.begin("end")
 
     def account(self) -> Account:
-        """The system's account; without one, the tasks whose effect the outside resource has accepted count as done."""
+        """The system's account; without one, tasks are done that have had their effect, and dead that were last read as such."""
         self.stage.check_plugin()
         account = self.stage.account()
         self._keeps_account = account is not None
-        return Account(done=self.outside.tasks_with_effect()) if account is None else account
+        if account is not None:
+            return account
+        return Account(done=self.outside.tasks_with_effect(), dead=tuple(sorted(self.reader.buried)))
+
+    def _open(self) -> list[str]:
+        """The answered tasks that have had no effect and are not read as ended, of a system that lists nothing."""
+        ended = {*self.outside.tasks_with_effect(), *self.reader.buried}
+        return [task for task in self.submissions.ids if task not in ended]
 
     def after_events(self) -> list[Event]:
         """The events known only afterwards: the system's own trail, redrives that are not in it, and lost acknowledgements."""
@@ -246,6 +253,7 @@ class Experiment:
         self.stage.calm()
         quiet_s = self.timing.quiet_s
         if not self._keeps_account:
+            self.reader.follow(self._open)
             quiet_s = max(quiet_s, self.timing.unlisted_quiet_s or 0.0)
         drained = drain(
             self.stage,

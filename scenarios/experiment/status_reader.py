@@ -1,7 +1,7 @@
 """Reads statuses as a polling user does: of recent tasks and those in the hands of a struck process during the storm, of all at the end."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from scenarios.contract.system import Client, ReadStatus
 from scenarios.contract.tasklab_probe import digest
@@ -18,10 +18,14 @@ LOOK_S = 0.5
 """Between two readings of a task that has ended, and is not read as ended."""
 
 
+_BURIED = FINAL_STATES - {"SUCCEEDED"}
+
+
 class StatusReader:
     """A client of the system in a flow of its own; the answers are in the history.
 
-    `struck`: the tasks that processes had in hand when a fault struck them, while it is on.
+    `struck`: the tasks that processes had in hand when a fault struck them, while it is on. `buried`: the tasks that were last read as
+    ended otherwise than done.
     """
 
     def __init__(
@@ -35,6 +39,8 @@ class StatusReader:
         self._is_over = False
         self._over = stage.signal()
         self._flow: Flow | None = None
+        self._followed: Callable[[], Sequence[str]] = tuple
+        self.buried: set[str] = set()
 
     def start(self) -> None:
         """Start polling every `every_s` seconds; 0: never."""
@@ -47,6 +53,10 @@ class StatusReader:
         self._over.notify()
         if self._flow is not None:
             self._flow.join()
+
+    def follow(self, tasks: Callable[[], Sequence[str]]) -> None:
+        """From now on, each time read one of these tasks as well, in turn: how they end only their status can tell."""
+        self._followed = tasks
 
     def read_last(self, timeout_s: float) -> list[str]:
         """Read the final status, which is judged too, of every answered task once, or of an even sample, as far as time allows.
@@ -91,6 +101,9 @@ class StatusReader:
                 if recent:
                     number += 1
                     self._read(client, recent[number % len(recent)], ids[recent[number % len(recent)]])
+                followed = self._followed()
+                if followed:
+                    self._read(client, followed[number % len(followed)], ids[followed[number % len(followed)]])
                 for task in self._struck():
                     if task in ids:
                         self._read(client, task, ids[task])
@@ -102,6 +115,7 @@ class StatusReader:
         asked_ns = self._stage.now_ns()
         outcome = client.invoke(ReadStatus(task, id_))
         if outcome.kind == "ok" and outcome.state is not None:
+            (self.buried.add if outcome.state in _BURIED else self.buried.discard)(task)
             result = None if outcome.result is None else digest(outcome.result)
             self._records.record(
                 "status",

@@ -136,6 +136,31 @@ def test_a_task_in_the_hands_of_a_struck_process_is_read_however_old_it_is(monke
     assert "t0" in [one.task for one in client.asked if isinstance(one, ReadStatus)]
 
 
+def test_the_status_tells_which_followed_tasks_have_ended_otherwise_than_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    states = {"t0": "DEAD", "t1": "RUNNING", "t2": "SUCCEEDED"}
+    client, read = Script(), ThreadSignal()
+
+    def invoke(operation: Operation) -> Outcome:
+        client.asked.append(operation)
+        read.notify()
+        assert isinstance(operation, ReadStatus)
+        return Outcome("ok", state=states.get(operation.task, "RUNNING"))
+
+    monkeypatch.setattr(client, "invoke", invoke)
+    stage = ThreadStage(make_client=lambda: client)
+    for number in range(40):
+        stage.submissions.note(f"t{number}", Outcome("ok", id=str(number)))
+    reader = StatusReader(stage, stage.submissions, every_s=0.005)  # type: ignore[arg-type]
+
+    reader.follow(lambda: ["t0", "t1", "t2"])
+    reader.start()
+    read.wait_until(lambda: len(client.asked) > 8, FAR_AWAY_S)
+    reader.stop()
+
+    assert {"t0", "t1", "t2"} <= {one.task for one in client.asked if isinstance(one, ReadStatus)}
+    assert reader.buried == {"t0"}
+
+
 def effect(task: str, *, step: int = 1, key: str | None = None) -> Request:
     return Request(op="effect", actor="worker-1", task=task, step=step, key=key)
 

@@ -1,5 +1,6 @@
 """What `tasklab run` prints: each reason once, deaths with the end of their logs, and over several seeds how often what came out."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,20 @@ def test_the_reason_of_an_unknown_run_is_said_once(history: str, capsys: pytest.
     print_judged(a_run(history, WHY))
 
     assert capsys.readouterr().out.count(WHY) == 1
+
+
+@pytest.mark.parametrize(("history", "lines"), [(LOST, 1), (DONE, 0)], ids=["broken", "held"])
+def test_what_a_library_documents_is_named_beside_the_broken_promise(
+    history: str, lines: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = replace(a_run(history), documented={"no_lost_task": "it acknowledges early: https://queue.example/acks"})
+
+    print_judged(run)
+
+    said = "documented: no_lost_task: it acknowledges early: https://queue.example/acks"
+    assert capsys.readouterr().out.splitlines().count(said) == lines
+    assert run.to_json()["documented"] == dict(run.documented)
+    assert run.exit_code == (1 if lines else a_run(history).exit_code)
 
 
 def test_a_process_that_ended_by_itself_is_named_with_the_end_of_its_log(capsys: pytest.CaptureFixture[str]) -> None:
