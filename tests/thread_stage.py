@@ -105,6 +105,9 @@ class ThreadStage:
     def now_ns(self) -> int:
         return self.events.now_ns()
 
+    def ended_attempts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return (), ()
+
     def since_start_ns(self, at_ns: int) -> int:
         return at_ns
 

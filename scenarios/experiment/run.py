@@ -131,17 +131,24 @@ class Experiment:
         self.stage.begin("end")
 
     def account(self) -> Account:
-        """The system's account; without one, tasks are done that have had their effect, and dead that were last read as such."""
+        """The system's account; without one, its tasks are as its workers have recorded, or as their status was last read."""
         self.stage.check_plugin()
         account = self.stage.account()
         self._keeps_account = account is not None
         if account is not None:
             return account
-        return Account(done=self.outside.tasks_with_effect(), dead=tuple(sorted(self.reader.buried)))
+        done, failed = self._ended_attempts()
+        return Account(done=done, dead=tuple(sorted({*failed, *self.reader.buried}.difference(done))))
+
+    def _ended_attempts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The tasks that succeeded, and those that failed as often as they may; of workers that record no ends, those with an effect."""
+        succeeded, failed = self.stage.ended_attempts()
+        return tuple(succeeded) if succeeded or failed else self.outside.tasks_with_effect(), tuple(failed)
 
     def _open(self) -> list[str]:
-        """The answered tasks that have had no effect and are not read as ended, of a system that lists nothing."""
-        ended = {*self.outside.tasks_with_effect(), *self.reader.buried}
+        """The answered tasks that have not ended, of a system that lists nothing."""
+        done, failed = self._ended_attempts()
+        ended = {*done, *failed, *self.reader.buried}
         return [task for task in self.submissions.ids if task not in ended]
 
     def after_events(self) -> list[Event]:

@@ -4,7 +4,7 @@ There are two: `scenarios.real.stage` (threads, processes, services) and `scenar
 blocking call blocks the calling thread, or the calling fiber, of that stage.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -155,6 +155,9 @@ class Stage(Protocol):
         Raises:
             ChaosError: a service does not answer.
         """
+
+    def ended_attempts(self) -> tuple[Collection[str], Collection[str]]:
+        """By the record of its workers, for a system that lists nothing: tasks that succeeded, tasks that failed as often as they may."""
 
     def account(self) -> Account | None:
         """The system's list of its tasks; None if it has none.

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from scenarios.contract.system import (
     Outcome,
     Submit,
     System,
+    policy_of,
 )
 from scenarios.contract.tasklab_probe import Recorder
 from scenarios.experiment.canaries import with_secret
@@ -33,6 +34,7 @@ from scenarios.experiment.fitting import processes_of
 from scenarios.experiment.outside import Outside
 from scenarios.experiment.stage import Death
 from scenarios.plugin.remote_system import abandon_plugin, check_plugin
+from scenarios.real.attempts import EndedAttempts
 from scenarios.real.flows import ThreadFlow, ThreadSignal
 from scenarios.real.outside_server import OutsideServer
 from scenarios.real.watcher import Watcher
@@ -114,6 +116,7 @@ class RealStage:
         self._problems: list[str] = []
         self._sources: dict[str, FileRecords] = {}
         self.outside = Outside(self.records("outside"), self.now_ns, self.signal)
+        self._attempts = EndedAttempts(directory.path, policy_of(system).attempts_max)
         self._server: OutsideServer | None = None
         self._watcher: Watcher | None = None
 
@@ -229,6 +232,10 @@ class RealStage:
     def calm(self) -> None:
         """A round trip through every service."""
         self.environment.check_health(HEALTH_TIMEOUT_S)
+
+    def ended_attempts(self) -> tuple[Collection[str], Collection[str]]:
+        """From the history files of this run."""
+        return self._attempts.read()
 
     def account(self) -> Account | None:
         """The plug-in's account, if it has one."""

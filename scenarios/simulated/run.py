@@ -223,14 +223,23 @@ class WorldRun:
 
 
 def _too_little_work(plan: WorldPlan, history: History) -> list[str]:
-    """The premise of every run, in a world as small as these: every client that does not give up is answered in the end."""
+    """The premise of every run, in a world as small as these: every client whose last try meets no fault is answered."""
     accepted = {task for task, timeline in history.tasks.items() if timeline.acknowledged}
     if plan.tasks and not accepted:
         return ["too little work: no submission was acknowledged"]
-    refused = [task.task for task in plan.tasks if task.tries >= SURE_TRIES and task.task not in accepted]
-    if not refused:
-        return []
-    return [f"too little work: {', '.join(refused)} was never acknowledged in {SURE_TRIES} tries"]
+    surely = [task.task for task in plan.tasks if task.tries >= SURE_TRIES and task.task not in accepted]
+    refused = [task for task in surely if _is_refused_in_calm(history, task)]
+    return [f"too little work: {', '.join(refused)} was never acknowledged in {SURE_TRIES} tries"] if refused else []
+
+
+def _is_refused_in_calm(history: History, task: str) -> bool:
+    """Whether its last submission was refused, and no fault had been on since the one before it."""
+    timeline = history.tasks.get(task)
+    if timeline is None or not timeline.submissions or timeline.submissions[-1].event != "submit.fail":
+        return False
+    asked_ns = [event.t_ns for event in timeline.submissions if event.event == "submit.invoke"]
+    since_ns, until_ns = asked_ns[-2:][0], timeline.submissions[-1].t_ns
+    return not any(span.overlaps(since_ns, until_ns) for span in history.faults)
 
 
 def api_numbers(plan: WorldPlan) -> Mapping[str, int]:

@@ -1,6 +1,6 @@
 """The simulated stage: fibers on a virtual clock, and a world of simulated services and processes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from random import Random
 
 from sqlalchemy import Engine
@@ -179,6 +179,10 @@ class SimulatedStage:
         self.world.network.delays = Delays()
         while not self._call_faults.are_healed:
             self.world.scheduler.wait(self._call_faults.healed)
+
+    def ended_attempts(self) -> tuple[Collection[str], Collection[str]]:
+        """Nothing: every simulated system keeps an account."""
+        return (), ()
 
     def account(self) -> Account:
         """The account; read again only after a commit."""
