@@ -24,6 +24,8 @@ CONFIGURATIONS: Mapping[str, str] = MappingProxyType(
     {"": "recommended", "@recommended": "recommended", "@defaults": "defaults"}
 )
 """What may follow the name of a library as a system: which task of the lab's own app that is."""
+REFUSED = "tasklab: refused: this process asked for "
+"""How a line of a log begins that tells of an address outside of the lab, then the address, a comma (shims/tasklab_guard.py)."""
 WORKERS = 2
 
 
@@ -101,6 +103,17 @@ def untried(library: str, versions: Mapping[str, str]) -> str:
     if installed in TRIED[library]:
         return ""
     return f"{library} {installed} was never tried with this adapter, which was tried with {', '.join(TRIED[library])}"
+
+
+def refused_addresses(logs: Path) -> dict[str, list[str]]:
+    """By log, without its ending, the addresses outside of the lab that the process of an app asked for."""
+    found: dict[str, list[str]] = {}
+    for log in sorted(logs.glob("*.log")):
+        with log.open(encoding="utf-8", errors="replace") as lines:
+            asked = [line.removeprefix(REFUSED).partition(",")[0] for line in lines if line.startswith(REFUSED)]
+        if asked:
+            found[log.stem] = list(dict.fromkeys(asked))
+    return found
 
 
 def users_python() -> str:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from scenarios.contract.system import System
     from scenarios.judging.verdict import Verdict
 
+REFUSED_SHOWN = 5
+"""Addresses outside of the lab that are printed of each log."""
 WORST_FIRST = ((EXIT_BROKEN, Ruling.BROKEN), (EXIT_UNKNOWN, Ruling.UNKNOWN), (EXIT_HELD, Ruling.HELD))
 
 
@@ -75,6 +77,11 @@ def print_judged(run: JudgedRun) -> None:
     for verdict in run.judgement.verdicts:
         if verdict.ruling is Ruling.BROKEN and verdict.guarantee.value in run.documented:
             terminal.print(f"documented: {verdict.guarantee.value}: {run.documented[verdict.guarantee.value]}")
+    for log, addresses in run.refused.items():
+        shown = ", ".join(addresses[:REFUSED_SHOWN]) + (", …" if len(addresses) > REFUSED_SHOWN else "")
+        terminal.print(
+            f"refused: {log} asked for {shown}: no service of the lab; nothing was contacted", style="yellow"
+        )
     print_notes(run.deaths, run.open_tasks)
     account = run.judgement.reconciliation
     warm_ups = 0 if run.name.environment == SIMULATED else min(1, account.submitted)

@@ -39,7 +39,8 @@ class JudgedRun:
     """A finished run: its directory and judgement. `judgement` None: it was not applicable, for the reason `why`.
 
     `deaths`: the processes of the system that ended by themselves. `open_tasks`: where the tasks are that had not ended.
-    `documented`: by promise, what the documentation of the system says of not keeping it.
+    `documented`: by promise, what the documentation of the system says of not keeping it. `refused`: by log, the addresses outside of
+    the lab that processes of an app asked for.
     """
 
     name: RunName
@@ -50,6 +51,7 @@ class JudgedRun:
     deaths: "Sequence[DeathRecord]" = ()
     open_tasks: "OpenTasks | None" = None
     documented: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -72,6 +74,7 @@ class JudgedRun:
             "deaths": [structs.asdict(death) for death in self.deaths],
             "open_tasks": self.open_tasks and to_builtins(self.open_tasks),
             "documented": dict(self.documented),
+            "refused": {log: list(addresses) for log, addresses in self.refused.items()},
             **judged,
             "exit_code": self.exit_code,
         }
@@ -84,6 +87,7 @@ def judged(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedR
         NotApplicable: the scenario has no target in this system or environment.
     """
     from reports.build import write_report
+    from scenarios.adapters.adapted import refused_addresses
     from scenarios.stored.judge_files import judge_run
     from scenarios.stored.rundir import REPORT_FILE
 
@@ -100,6 +104,7 @@ def judged(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedR
         deaths=facts.deaths,
         open_tasks=run.read_open_tasks(),
         documented=facts.documented,
+        refused=refused_addresses(run.logs) if facts.settings else {},
     )
 
 

@@ -138,6 +138,7 @@ def test_an_unchanged_app_keeps_what_its_library_promises(
     assert one["problems"] == []
     assert {name: said["reason"] for name, said in one["verdicts"].items() if said["verdict"] != "held"} == {}
     assert (code, production.seen) == (0, 0)
+    assert one["refused"]["worker-1"] == [f"127.0.0.1:{production.port}"]
     assert not any("hunter2" in file.read_text(errors="replace") for file in tmp_path.rglob("*") if file.is_file())
 
 

@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.adapters.adapted import CONFIGURATIONS, LIBRARIES, SHIMS, TRIED, Adapted, own_app, untried, users_python
+from scenarios.adapters.adapted import (
+    CONFIGURATIONS,
+    LIBRARIES,
+    REFUSED,
+    SHIMS,
+    TRIED,
+    Adapted,
+    own_app,
+    refused_addresses,
+    untried,
+    users_python,
+)
 from scenarios.errors import UnknownName, WrongUsage
 
 
@@ -79,6 +90,15 @@ def test_a_version_that_was_never_tried_is_said() -> None:
     assert untried("celery", {"celery": "4.0"}) == (
         f"celery 4.0 was never tried with this adapter, which was tried with {', '.join(TRIED['celery'])}"
     )
+
+
+def test_addresses_that_were_refused_are_read_from_the_logs(tmp_path: Path) -> None:
+    line = f"{REFUSED}10.1.2.3:6379, which is no service of this run\n"
+    (tmp_path / "worker-1.log").write_text(f"ready\n{line}busy\n{line}{line.replace('6379', '5672')}")
+    (tmp_path / "worker-2.log").write_text("ready\n")
+
+    assert refused_addresses(tmp_path) == {"worker-1": ["10.1.2.3:6379", "10.1.2.3:5672"]}
+    assert f'REFUSED = "{REFUSED}"' in (SHIMS / "tasklab_guard.py").read_text()
 
 
 def test_the_python_of_an_app_is_that_of_the_active_environment_then_that_of_dot_venv(

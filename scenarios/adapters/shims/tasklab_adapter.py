@@ -7,18 +7,17 @@ import difflib
 import importlib
 import json
 import os
-import socket
 import sys
 import traceback
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import tasklab_guard
 
 TURNED_TO = "TASKLAB_ADAPTED"
 """The variable of a worker process that holds its app and the addresses of the lab's services, as JSON."""
 LONG_S = 10.0
 """Waits of a library above this many seconds are scaled, so that a run does not take an hour."""
-LAST_LINES = 3
 
 
 class UnusableApp(Exception):
@@ -75,24 +74,30 @@ def called_unconnected(name: str, load: Callable[[], Any]) -> Any:
     Raises:
         UnusableApp: it fails or opens a connection.
     """
-    with refused_connections() as asked:
-        loaded = _loaded(name, load, asked)
-    if asked:
-        raise UnusableApp(_connects(name, asked))
-    return loaded
-
-
-def _loaded(name: str, load: Callable[[], Any], asked: List[str]) -> Any:
+    before = len(tasklab_guard.asked_since_start())
     try:
-        return load()
+        loaded = load()
     except ModuleNotFoundError as error:
         where = " in the present directory or in the environment of this Python"
         raise UnusableApp("there is no module " + str(error.name) + where + ", imported for " + name) from error
     except BaseException as error:
-        if asked:
+        if asked := tasklab_guard.asked_since_start()[before:]:
             raise UnusableApp(_connects(name, asked)) from error
-        lines = [line.strip() for line in traceback.format_exc().strip().splitlines()][-LAST_LINES:]
-        raise UnusableApp(name + " cannot be imported: " + " | ".join(lines)) from error
+        raise UnusableApp(name + " cannot be imported: " + _told(error)) from error
+    if asked := tasklab_guard.asked_since_start()[before:]:
+        raise UnusableApp(_connects(name, asked))
+    return loaded
+
+
+def _told(error: BaseException) -> str:
+    """The error, and the last place of the app's own code in its traceback."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(("<", here))]
+    own = [one for one in frames if os.sep + "lib" + os.sep + "python" not in one.filename] or frames
+    where = " (%s, line %s: %s)" % (own[-1].filename, own[-1].lineno, own[-1].line) if own else ""
+    if isinstance(error, SyntaxError):
+        where = " (%s, line %s)" % (error.filename, error.lineno)
+    return type(error).__name__ + (": " + str(error) if str(error) else "") + where
 
 
 def _connects(name: str, asked: Sequence[str]) -> str:
@@ -103,36 +108,6 @@ def _connects(name: str, asked: Sequence[str]) -> str:
         + " while it is imported; nothing was contacted: open the connection "
         "when it is used first, or guard it by a setting"
     )
-
-
-@contextmanager
-def refused_connections() -> Iterator[List[str]]:
-    """Inside, no socket connects, except to one of this process. Given is the list of the addresses that were asked for."""
-    asked: List[str] = []
-    own = set()
-    originals = {name: getattr(socket.socket, name) for name in ("connect", "connect_ex", "listen")}
-
-    def listen(self: socket.socket, *backlog: int) -> Any:
-        own.add(self.getsockname())
-        return originals["listen"](self, *backlog)
-
-    def guarded(connect: Any) -> Any:
-        def guarded_connect(self: socket.socket, address: Any) -> Any:
-            if address in own:
-                return connect(self, address)
-            asked.append(":".join(map(str, address[:2])) if isinstance(address, tuple) else str(address))
-            raise ConnectionRefusedError("tasklab reads the configuration only: no connection is opened")
-
-        return guarded_connect
-
-    socket.socket.listen = listen  # type: ignore[method-assign, assignment]
-    for name in ("connect", "connect_ex"):
-        setattr(socket.socket, name, guarded(originals[name]))
-    try:
-        yield asked
-    finally:
-        for name, original in originals.items():
-            setattr(socket.socket, name, original)
 
 
 def public_names(target: Any) -> List[str]:
@@ -173,49 +148,19 @@ def turned_to() -> Optional[Tuple[Choice, Mapping[str, Any]]]:
     return Choice(**stated["choice"]), stated["services"]
 
 
-def connect_only_here(apps_own: Collection[Tuple[str, int]]) -> None:
-    """From now on this process connects to no other machine, and to none of the addresses that the app itself states.
-
-    Other ports of this machine stay open: the lab's services are there, and libraries connect to sockets of their own process.
-    """
-    refused = {int(port) for host, port in apps_own if _is_here(host)}
-
-    def guarded(connect: Any) -> Any:
-        def guarded_connect(self: socket.socket, address: Any) -> Any:
-            if isinstance(address, tuple) and (not _is_here(address[0]) or address[1] in refused):
-                raise ConnectionRefusedError("tasklab: %s:%s is no service of this run" % tuple(address[:2]))
-            return connect(self, address)
-
-        return guarded_connect
-
-    for name in ("connect", "connect_ex"):
-        setattr(socket.socket, name, guarded(getattr(socket.socket, name)))
-
-
-def _is_here(host: str) -> bool:
-    return host in ("localhost", "::1", "") or host.startswith("127.")
-
-
-def redis_address(client: Any) -> Tuple[str, int]:
-    """Host and port that a client of redis-py states; of a Unix socket the defaults.
-
-    Raises:
-        UnusableApp: it asks Sentinels or a cluster for its servers.
-    """
+def check_redis(client: Any) -> None:
+    """Raise UnusableApp for a client of redis-py that asks Sentinels or a cluster for its server: it cannot be turned."""
     pool: Any = getattr(client, "connection_pool", None)
     if not hasattr(pool, "connection_kwargs") or "service_name" in vars(pool):
         raise UnusableApp(
             "its Redis client asks Sentinels or a cluster for the server; the adapter cannot turn it to the lab's Redis"
         )
-    stated = pool.connection_kwargs
-    return str(stated.get("host", "localhost")), int(stated.get("port", 6379))
 
 
 def turn_redis(client: Any, address: Mapping[str, Any]) -> None:
     """Let the next connection of a client of redis-py go to this address, without TLS or a password; all other settings stay."""
     import redis  # only here: not every library has it
 
-    redis_address(client)
     pool = client.connection_pool
     kwargs = pool.connection_kwargs
     for name in (

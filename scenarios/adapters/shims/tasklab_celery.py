@@ -17,6 +17,8 @@ from tasklab_celery_app import ON_REDIS, CeleryApp
 from tasklab_plugin import Outcome, Pace, Policy, ProcessSpec, ReadStatus, Submit
 
 CLAIMS = ("no_lost_task", "no_stuck_task", "no_phantom_task", "duplicates_explained")
+WORKER_COMMAND = "import sys; sys.path.pop(0); from celery.__main__ import main; sys.exit(main())"
+"""The script `celery`. `python -m` would search the present directory before the standard library."""
 IDLE_S = 5.0
 """Longest rest of a worker that has work, without retries and leases: a lost connection is opened again after some seconds."""
 BUDGET_S = 30.0
@@ -59,7 +61,7 @@ class CeleryQueue:
 
     def processes(self, services: Any, handlers: Any) -> List[ProcessSpec]:
         """Workers by `python -m celery … worker`, of the task's queue, with the pool and the settings of the app and of --worker."""
-        argv = [sys.executable, "-m", "celery", "-A", "tasklab_celery_app:app", "worker", "--loglevel", "INFO"]
+        argv = [sys.executable, "-c", WORKER_COMMAND, "-A", "tasklab_celery_app:app", "worker", "--loglevel", "INFO"]
         argv += self._unless_stated("--queues", "-Q", self._app.queue)
         if not self._app.conf.worker_concurrency and not _states(self._app.choice, "--autoscale"):
             argv += self._unless_stated("--concurrency", "-c", CONCURRENCY)

@@ -7,10 +7,11 @@ the standard library and the other shims it imports Celery and its kombu only, f
 import os
 import sys
 import threading
-from typing import Any, Dict, Iterator, Mapping, Optional, Set, Tuple
-from urllib.parse import quote, urlsplit
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from urllib.parse import quote
 
 import tasklab_adapter
+import tasklab_guard
 from celery import Celery
 from celery.signals import task_received
 from tasklab_adapter import LONG_S, Choice, UnusableApp
@@ -56,8 +57,6 @@ class CeleryApp:
         self.queue = self._queue()
         self._refuse_what_would_run_the_apps_own_code()
         self.retries = CeleryRetries(self.task)
-        self.apps_own: Set[Tuple[str, int]] = set()
-        """The addresses that the app states for its services: nothing connects to them."""
         self._turned: Optional[Mapping[str, Any]] = None
         self._turning = threading.Lock()
         self.sources: Dict[str, str] = {}
@@ -105,9 +104,7 @@ class CeleryApp:
         with self._turning:
             if services == self._turned:
                 return
-            if not self.apps_own:
-                self.apps_own.update(self._stated_addresses())
-                tasklab_adapter.connect_only_here(self.apps_own)
+            tasklab_guard.allow(services)
             for name in BROKER_URLS:
                 self._set_url(name, _url(self.broker, services))
             for name in ("transport", "login_method", "host", "port", "user", "password", "vhost"):
@@ -258,17 +255,6 @@ class CeleryApp:
             self.sources[name] = self.source(name)
             self.scaled[name] = (stated, scaled)
             self.conf["broker_transport_options"] = {**(self.conf.broker_transport_options or {}), name: scaled}
-
-    def _stated_addresses(self) -> Iterator[Tuple[str, int]]:
-        backend = self.app.backend_cls or self.conf.result_backend
-        for url in [*self._urls(), *([backend] if self.backend == "redis" else [])]:
-            parts = urlsplit(url)
-            try:
-                yield parts.hostname or "localhost", parts.port or PORTS.get(_scheme(url), 5672)
-            except ValueError as error:
-                raise UnusableApp("the port of " + parts.scheme + "://… is no number") from error
-        if self.backend == "redis" and self.conf.redis_host:
-            yield str(self.conf.redis_host), int(self.conf.redis_port or PORTS["redis"])
 
     def _set_url(self, name: str, url: str) -> None:
         self.conf[name] = url

@@ -5,10 +5,11 @@ the standard library and the other shims it imports Dramatiq only, from Python 3
 """
 
 import threading
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import dramatiq
 import tasklab_adapter
+import tasklab_guard
 from dramatiq.middleware import Middleware
 from tasklab_adapter import LONG_S, Choice, Fact, UnusableApp, seconds
 
@@ -34,8 +35,6 @@ class App:
         if not isinstance(actor, dramatiq.Actor):
             raise UnusableApp(choice.place + " is no actor of Dramatiq but " + _a(actor) + _actors_near(choice.place))
         self.actor = actor
-        self.apps_own: Set[Tuple[str, int]] = set()
-        """The addresses that the app states for its services: nothing connects to them."""
         self.broker = actor.broker
         self.service = _service_of(self.broker)
         self.results = _middleware(self.broker, "Results")
@@ -47,6 +46,8 @@ class App:
                 + _a(self.results.backend)
                 + ", which the lab does not offer"
             )
+        for client in self._redis_clients():
+            tasklab_adapter.check_redis(client)
         self.scaled: Dict[str, Tuple[float, float]] = {}
         if not choice.unscaled:
             self._scale()
@@ -115,24 +116,17 @@ class App:
 
     def turn(self, services: Mapping[str, Any]) -> None:
         """Point broker and results at the lab's services. `services`: by name the address with host, port and what it needs to log in."""
-        address = services[self.service]
-        if not self.apps_own:
-            self.apps_own.update(self._stated_addresses())
-            tasklab_adapter.connect_only_here(self.apps_own)
-        if self.service == "redis":
-            tasklab_adapter.turn_redis(self.broker.client, address)
-        else:
-            self._turn_rabbitmq(address)
-        if self.results is not None and type(self.results.backend).__name__ == "RedisBackend":
-            tasklab_adapter.turn_redis(self.results.backend.client, services["redis"])
-
-    def _stated_addresses(self) -> Iterator[Tuple[str, int]]:
+        tasklab_guard.allow(services)
         if self.service == "rabbitmq":
-            yield from ((parameters.host, parameters.port) for parameters in _parameters(self.broker))
-        else:
-            yield tasklab_adapter.redis_address(self.broker.client)
+            self._turn_rabbitmq(services["rabbitmq"])
+        for client in self._redis_clients():
+            tasklab_adapter.turn_redis(client, services["redis"])
+
+    def _redis_clients(self) -> Iterator[Any]:
+        if self.service == "redis":
+            yield self.broker.client
         if self.results is not None and type(self.results.backend).__name__ == "RedisBackend":
-            yield tasklab_adapter.redis_address(self.results.backend.client)
+            yield self.results.backend.client
 
     def put_handler_in(self) -> None:
         """Replace the body of the actor by the lab's handler; its options, queue and middleware stay."""

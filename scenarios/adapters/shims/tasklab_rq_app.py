@@ -8,7 +8,7 @@ import math
 import sys
 from datetime import timedelta
 from types import ModuleType, SimpleNamespace
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import click
 import redis
@@ -18,6 +18,7 @@ import rq.cli.helpers
 import rq.defaults
 import rq.utils
 import tasklab_adapter
+import tasklab_guard
 from redis.backoff import NoBackoff
 from redis.retry import Retry as ClientRetry
 from rq.decorators import job as job_decorator
@@ -54,14 +55,12 @@ class RqApp:
         self.queue = self._queue()
         if not self.queue.is_async:
             raise UnusableApp("its queue has is_async=False: the caller runs the job itself, and no worker takes part")
-        self.apps_own: Set[Tuple[str, int]] = set(self._stated_addresses())
-        """The addresses that the app states: nothing connects to them."""
+        tasklab_adapter.check_redis(self.queue.connection)
         self.worker_class = _worker_class(self.options["worker_class"])
         self.scaled: Dict[str, int] = {}
         self.intervals_now = self.intervals_s()
         if not choice.unscaled:
             self._scale()
-        self._turned = False
 
     def _queue(self) -> Any:
         stated = self.decorator
@@ -72,14 +71,6 @@ class RqApp:
         if stated.connection is None:
             raise UnusableApp("the decorator of " + self.choice.place + " names the queue without a connection")
         return stated.queue_class(name=stated.queue, connection=stated.connection)
-
-    def _stated_addresses(self) -> Iterator[Tuple[str, int]]:
-        if self.decorator is not None:
-            yield tasklab_adapter.redis_address(self.queue.connection)
-        for value in list(vars(sys.modules[self.choice.place.partition(":")[0]]).values()):
-            client = value.connection if isinstance(value, rq.Queue) else value
-            if isinstance(client, redis.Redis):
-                yield tasklab_adapter.redis_address(client)
 
     def stated(self, name: str) -> Any:
         """A value of the decorator, or None."""
@@ -256,9 +247,7 @@ class RqApp:
 
     def turn(self, services: Mapping[str, Any]) -> None:
         """Point the queue at the lab's Redis. `services`: by name the address with host and port."""
-        if not self._turned:
-            tasklab_adapter.connect_only_here(self.apps_own)
-            self._turned = True
+        tasklab_guard.allow(services)
         tasklab_adapter.turn_redis(self.queue.connection, services["redis"])
 
     def enqueue(self, payload: Mapping[str, Any]) -> Any:
@@ -318,11 +307,10 @@ def _options(choice: Choice) -> Dict[str, Any]:
 
 
 def _worker_class(path: str) -> Any:
-    with tasklab_adapter.refused_connections():
-        try:
-            return rq.utils.import_worker_class(path)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise UnusableApp("--worker-class " + path + ": " + str(error)) from error
+    try:
+        return rq.utils.import_worker_class(path)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UnusableApp("--worker-class " + path + ": " + str(error)) from error
 
 
 def _settings(module: str) -> Mapping[str, Any]:

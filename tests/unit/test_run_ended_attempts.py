@@ -1,0 +1,47 @@
+"""How attempts have ended so far is read from the history files of the workers, while they are written."""
+
+import json
+from pathlib import Path
+
+from scenarios.real.attempts import EndedAttempts
+
+
+def written(directory: Path, worker: str, *events: tuple[str, str], end: str = "\n") -> None:
+    lines = [json.dumps({"t_ns": 1, "actor": worker, "event": event, "task": task}) for event, task in events]
+    with (directory / f"history.{worker}.17.jsonl").open("a") as file:
+        file.write("\n".join(lines) + end)
+
+
+def test_a_task_is_done_when_an_attempt_of_it_succeeded_and_dead_when_it_failed_as_often_as_it_may(
+    tmp_path: Path,
+) -> None:
+    ended = EndedAttempts(tmp_path, attempts_max=2)
+    written(tmp_path, "w1", ("attempt.start", "a"), ("attempt.ok", "a"), ("attempt.fail", "b"), ("attempt.fail", "c"))
+    first = ended.read()
+
+    written(tmp_path, "w2", ("attempt.fail", "b"), ("attempt.fail", "c"), ("attempt.ok", "c"))
+
+    assert first == (("a",), ())
+    assert ended.read() == (("a", "c"), ("b",))
+
+
+def test_without_a_limit_no_number_of_failures_ends_a_task(tmp_path: Path) -> None:
+    written(tmp_path, "w1", *[("attempt.fail", "a")] * 100)
+
+    assert EndedAttempts(tmp_path, attempts_max=None).read() == ((), ())
+
+
+def test_a_line_that_is_not_complete_yet_is_read_later(tmp_path: Path) -> None:
+    ended = EndedAttempts(tmp_path, attempts_max=2)
+    written(tmp_path, "w1", ("attempt.ok", "a"), end="")
+    before = ended.read()
+
+    written(tmp_path, "w1", end="\n")
+
+    assert (before, ended.read()) == (((), ()), (("a",), ()))
+
+
+def test_the_files_of_clients_and_of_the_lab_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "history.client.jsonl").write_text('{"event": "attempt.ok", "task": "a"}\n')
+
+    assert EndedAttempts(tmp_path, attempts_max=2).read() == ((), ())
