@@ -83,7 +83,8 @@ class Experiment:
         self.work: WorkFigures | None = None
         self.open_tasks: Mapping[str, str | None] = {}
         self.places: Mapping[str, str] = {}
-        self._keeps_account = False
+        self._keeps_account: bool | None = None
+        """Whether the system lists its tasks; None: it was not asked yet."""
         self._stop_s = STOP_S
 
     def run(self, driver: Driver) -> None:
@@ -259,7 +260,7 @@ class Experiment:
     def _calm(self, driver: Driver) -> Drained:
         self.stage.calm()
         quiet_s = self.timing.quiet_s
-        if not self._keeps_account:
+        if self._keeps_account is False:
             self.reader.follow(self._open)
             quiet_s = max(quiet_s, self.timing.unlisted_quiet_s or 0.0)
         drained = drain(

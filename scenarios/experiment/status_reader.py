@@ -96,12 +96,12 @@ class StatusReader:
         number = 0
         try:
             while not self._over.wait_until(lambda: self._is_over, self._every_s):
+                followed = self._followed()
                 ids = self._submissions.ids
                 recent = list(ids)[-RECENT:]
                 if recent:
                     number += 1
                     self._read(client, recent[number % len(recent)], ids[recent[number % len(recent)]])
-                followed = self._followed()
                 if followed:
                     self._read(client, followed[number % len(followed)], ids[followed[number % len(followed)]])
                 for task in self._struck():

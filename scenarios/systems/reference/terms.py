@@ -81,7 +81,7 @@ NEVER_S = 3600.0
 
 JITTER_MAX = 0.25
 """The share by which a delay is lengthened at most."""
-RETRY_WAIT_S = 6.0
+RETRY_WAIT_S = 8.0
 """How long a retry that is due may wait for the relay, the broker and a free worker. Never shorter than its delay: that is exact."""
 STANDSTILL_S = 3.0
 """For how long a machine may stand still: a lease is renewed several times while it lasts, and surely once in so much longer."""
