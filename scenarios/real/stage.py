@@ -116,7 +116,7 @@ class RealStage:
         self._problems: list[str] = []
         self._sources: dict[str, FileRecords] = {}
         self.outside = Outside(self.records("outside"), self.now_ns, self.signal)
-        self._attempts = EndedAttempts(directory.path, policy_of(system).attempts_max)
+        self._attempts = EndedAttempts(directory, policy_of(system).attempts_max)
         self._server: OutsideServer | None = None
         self._watcher: Watcher | None = None
 

@@ -129,6 +129,8 @@ def _system_options(
         raise WrongUsage(f"{' and '.join(named)} cannot be combined")
     own = None if system is None else own_app(system)
     if own is not None:
+        if task is not None:
+            raise WrongUsage(f"--system {system} has one task; --task is for an app of your own")
         apps = {own.library: own.place}
     if not apps:
         stated = {"--task": task, "--workers": workers, "--worker": worker, "--claims": claims}

@@ -195,6 +195,23 @@ def versions(*distributions: str) -> Dict[str, str]:
     return stated
 
 
+def prepared(make: Callable[[Choice], Any]) -> Any:
+    """In a worker process of the lab: the app that `make` makes of its choice, turned to the lab's services. Elsewhere None."""
+    turned = turned_to()
+    if turned is None:
+        return None
+    choice, services = turned
+    app = make(choice)
+    app.turn(services)
+    return app
+
+
+def a(value: Any) -> str:
+    """The class of a value, with its article."""
+    name = type(value).__name__
+    return ("an " if name[:1].lower() in tuple("aeiou") else "a ") + name
+
+
 def seconds(value: float) -> str:
     """A duration as text."""
     return "%.10g s" % round(value, 3)

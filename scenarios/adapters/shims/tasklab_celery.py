@@ -99,7 +99,7 @@ class CeleryQueue:
         addresses = tasklab_adapter.addresses(services.as_seen_by(name))
         return {
             **tasklab_adapter.environment_for(self._app.choice, addresses, handlers.environment_of(name)),
-            "C_FORCE_ROOT": "1",  # apps that accept pickle: in the lab the worker may be root, and nobody else reaches the broker
+            "C_FORCE_ROOT": "1",  # apps that accept pickle: in the lab the worker may be root, and only the lab reaches the broker
         }
 
     def _in_broker(self) -> Iterator[Tuple[str, str]]:

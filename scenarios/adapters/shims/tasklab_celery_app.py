@@ -299,16 +299,13 @@ def _any_arguments(*_: Any, **__: Any) -> None:
     """In place of the check of a call against the signature of the body."""
 
 
-def _in_worker() -> Any:
-    turned = tasklab_adapter.turned_to()
-    if turned is None:
+def _app() -> Any:
+    adapted = tasklab_adapter.prepared(CeleryApp)
+    if adapted is None:
         return None
-    choice, services = turned
-    adapted = CeleryApp(choice)
-    adapted.turn(services)
     adapted.put_handler_in()
     return adapted.app
 
 
-app = _in_worker()
+app = _app()
 """In a worker process of the lab: the app, turned to the lab's services."""

@@ -20,10 +20,10 @@ defaults = Celery("defaults", broker=BROKER, backend="redis://localhost", set_as
 @recommended.task(name="recommended.charge", autoretry_for=(Exception,), max_retries=3, retry_backoff=1)  # type: ignore[untyped-decorator, unused-ignore]
 def charge(payload: object) -> None:
     """A task that is tried again when it fails."""
-    raise NotImplementedError("the lab replaces it")
+    raise NotImplementedError("the lab replaces it")  # this body never runs
 
 
 @defaults.task(name="defaults.charge")  # type: ignore[untyped-decorator, unused-ignore]
 def charge_once(payload: object) -> None:
     """A task without retries."""
-    raise NotImplementedError("the lab replaces it")
+    raise NotImplementedError("the lab replaces it")  # this body never runs

@@ -33,7 +33,9 @@ class App:
         self.choice = choice
         actor = tasklab_adapter.found(choice.place)
         if not isinstance(actor, dramatiq.Actor):
-            raise UnusableApp(choice.place + " is no actor of Dramatiq but " + _a(actor) + _actors_near(choice.place))
+            raise UnusableApp(
+                choice.place + " is no actor of Dramatiq but " + tasklab_adapter.a(actor) + _actors_near(choice.place)
+            )
         self.actor = actor
         self.broker = actor.broker
         self.service = _service_of(self.broker)
@@ -43,7 +45,7 @@ class App:
                 "the results of "
                 + choice.place
                 + " are kept in "
-                + _a(self.results.backend)
+                + tasklab_adapter.a(self.results.backend)
                 + ", which the lab does not offer"
             )
         for client in self._redis_clients():
@@ -100,7 +102,7 @@ class App:
     def facts(self) -> Tuple[Fact, ...]:
         """The settings that decide what a test expects."""
         return (
-            Fact("broker", self.service, _a(self.broker), "the service that the lab starts and strikes"),
+            Fact("broker", self.service, tasklab_adapter.a(self.broker), "the service that the lab starts and strikes"),
             Fact("queue", self.actor.queue_name, "actor.queue_name", "tasks are sent to it, as the app sends them"),
             self._fact("max_retries", "executions of a task that always fails, less one"),
             self._fact("min_backoff", "milliseconds before the first retry; each further one waits twice as long"),
@@ -227,7 +229,9 @@ def _service_of(broker: Any) -> str:
         if any(kind.__name__ == name for kind in type(broker).__mro__):
             return service
     raise UnusableApp(
-        "its broker is " + _a(broker) + "; the lab can turn a RabbitmqBroker or a RedisBroker to its own services"
+        "its broker is "
+        + tasklab_adapter.a(broker)
+        + "; the lab can turn a RabbitmqBroker or a RedisBroker to its own services"
     )
 
 
@@ -254,20 +258,13 @@ def _actors_near(place: str) -> str:
     return "; its actors are " + ", ".join(sorted(names)) if names else ""
 
 
-def _a(value: Any) -> str:
-    return "a " + type(value).__name__
-
-
-def _in_worker() -> Any:
-    turned = tasklab_adapter.turned_to()
-    if turned is None:
+def _broker() -> Any:
+    app = tasklab_adapter.prepared(App)
+    if app is None:
         return None
-    choice, services = turned
-    app = App(choice)
-    app.turn(services)
     app.put_handler_in()
     return app.broker
 
 
-broker = _in_worker()
+broker = _broker()
 """In a worker process of the lab: the app's broker, turned to the lab's services."""

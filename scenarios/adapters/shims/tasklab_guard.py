@@ -1,6 +1,6 @@
 """No process of an app reaches anything but the lab: an audit hook that refuses every other address, and cannot be removed.
 
-Standard library only, from Python 3.8 on. It sees what Python's sockets do, whoever uses them; not what programs do that the app
+Standard library only, from Python 3.8 on. It sees what Python's sockets do, in every library; not what programs do that the app
 starts, nor drivers in C with sockets of their own.
 """
 
@@ -10,12 +10,13 @@ import sys
 from typing import Any, List, Mapping, Set, Tuple
 
 EVENTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
+LOOPBACK = "127.0.0.1"
 REFUSED = "tasklab: refused: this process asked for "
 """How a line begins that tells of a refused address; the lab looks for it in the logs."""
 
 
 class Guard:
-    """The addresses that this process may use: those of the lab, and its own sockets. `asked`: those that were refused."""
+    """The addresses that this process may use: those of the lab, and its own sockets. `asked`: those that were refused, each once."""
 
     def __init__(self) -> None:
         self.asked: List[str] = []
@@ -32,13 +33,14 @@ class Guard:
         if event not in EVENTS or not isinstance(arguments[1], tuple):
             return
         host, port = arguments[1][:2]
-        if (host, port) in self._allowed or (_is_here(host) and ("127.0.0.1", port) in self._allowed):
+        if (host, port) in self._allowed or (_is_here(host) and (LOOPBACK, port) in self._allowed):
             return
         address = "%s:%s" % (host, port)
+        told = REFUSED + address + ", which is no service of this run"
         if address not in self.asked:
-            os.write(2, (REFUSED + address + ", which is no service of this run\n").encode(errors="replace"))
-        self.asked.append(address)
-        raise ConnectionRefusedError(REFUSED + address + ", which is no service of this run")
+            self.asked.append(address)
+            os.write(2, (told + "\n").encode(errors="replace"))
+        raise ConnectionRefusedError(told)
 
 
 _guard = Guard()
@@ -51,7 +53,8 @@ def install() -> None:
     def listens(self: socket.socket, *backlog: int) -> Any:
         listening = listen(self, *backlog)
         if self.family in (socket.AF_INET, socket.AF_INET6):
-            _guard.allow(*self.getsockname()[:2])
+            host, port = self.getsockname()[:2]
+            _guard.allow(LOOPBACK if host in ("0.0.0.0", "::") else host, port)
         return listening
 
     socket.socket.listen = listens  # type: ignore[method-assign, assignment]

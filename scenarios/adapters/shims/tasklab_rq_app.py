@@ -49,7 +49,9 @@ class RqApp:
         self.choice = choice
         self.function = tasklab_adapter.found(choice.place)
         if not callable(self.function) or isinstance(self.function, type):
-            raise UnusableApp(choice.place + " is no function but " + _a(self.function) + _functions_near(choice.place))
+            raise UnusableApp(
+                choice.place + " is no function but " + tasklab_adapter.a(self.function) + _functions_near(choice.place)
+            )
         self.decorator = _decorator_of(self.function)
         self.options = _options(choice)
         self.queue = self._queue()
@@ -165,7 +167,12 @@ class RqApp:
             else ("a job between fetch and start is lost with its worker: several queues")
         )
         return (
-            Fact("broker", "redis", _a(self.queue.connection), "the service that the lab starts and strikes"),
+            Fact(
+                "broker",
+                "redis",
+                tasklab_adapter.a(self.queue.connection),
+                "the service that the lab starts and strikes",
+            ),
             Fact("queue", self.queue.name, self._source("queue"), "tasks are sent to it, as the app sends them"),
             Fact("fetched by", fetch, "the queues of the worker: " + ", ".join(self.queues()), lost),
             *self._facts_of_retries(),
@@ -335,19 +342,5 @@ def _kept(ttl_s: int) -> str:
     return "for ever" if ttl_s < 0 else seconds(ttl_s)
 
 
-def _a(value: Any) -> str:
-    return "a " + type(value).__name__
-
-
-def _in_worker() -> Optional[RqApp]:
-    turned = tasklab_adapter.turned_to()
-    if turned is None:
-        return None
-    choice, services = turned
-    in_lab = RqApp(choice)
-    in_lab.turn(services)
-    return in_lab
-
-
-app = _in_worker()
+app: Optional[RqApp] = tasklab_adapter.prepared(RqApp)
 """In a worker process of the lab: the app, turned to the lab's Redis."""

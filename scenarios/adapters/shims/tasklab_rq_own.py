@@ -7,10 +7,10 @@ from rq.decorators import job
 
 def defaults(payload: object) -> None:
     """A plain function, enqueued without options."""
-    raise NotImplementedError("the lab replaces it")
+    raise NotImplementedError("the lab replaces it")  # this body never runs
 
 
 @job("recommended", connection=Redis(), retry=Retry(max=3))  # type: ignore[untyped-decorator, unused-ignore]
 def recommended(payload: object) -> None:
     """A job that is tried again when it fails, or its worker dies."""
-    raise NotImplementedError("the lab replaces it")
+    raise NotImplementedError("the lab replaces it")  # this body never runs

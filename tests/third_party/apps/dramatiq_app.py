@@ -31,7 +31,7 @@ broker.add_middleware(Counts())
 
 @dramatiq.actor(queue_name="orders", max_retries=2, min_backoff=500)
 def charge(order, cents):
-    """What the lab replaces: it would really charge somebody."""
+    """What the lab replaces: it would really charge a customer."""
     raise SystemExit("production code ran")
 
 
