@@ -1,6 +1,7 @@
 """What all tests share: a test that needs a real service says so, and where the service is missing it is skipped, or fails in CI."""
 
 import os
+import signal
 from collections.abc import Iterator
 from functools import cache
 
@@ -15,6 +16,9 @@ from tests.leftovers import find_leftovers
 # The same examples in every run, and no example that fails because the machine was busy.
 settings.register_profile("tests", max_examples=max(1, round(100 * min(FACTOR, 1))), derandomize=True, deadline=None)
 settings.load_profile("tests")
+
+# A run that a script starts in the background ignores Ctrl-C, and so would every lab that a test interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
