@@ -137,8 +137,9 @@ def load(place: str) -> Any:
         raise RequestFailed("not_found", f"{place}: {error}; is it installed, or on PYTHONPATH?") from error
     if not hasattr(module, attribute):
         public = [name for name in vars(module) if not name.startswith("_")]
-        nearest = " or ".join(difflib.get_close_matches(attribute, public, n=3, cutoff=0.4)) or "another name"
-        raise RequestFailed("not_found", f"{place}: {module_name} has no {attribute!r}; did you mean {nearest}?")
+        nearest = " or ".join(difflib.get_close_matches(attribute, public, n=3, cutoff=0.4))
+        hint = f"; did you mean {nearest}?" if nearest else ""
+        raise RequestFailed("not_found", f"{place}: {module_name} has no {attribute!r}{hint}")
     return getattr(module, attribute)
 
 
@@ -376,8 +377,7 @@ def main(place: str, shims: Optional[str] = None, fields: Optional[str] = None) 
     here, own = os.path.realpath(os.curdir), os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or os.curdir) not in (here, own)]
     sys.path.append(here)
-    if shims is not None:
-        sys.path.insert(0, shims)
+    sys.path[:0] = [shims] if shims else []
 
     def write(line: bytes) -> None:
         left = memoryview(line)
