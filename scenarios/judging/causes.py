@@ -17,7 +17,7 @@ from scenarios.record.history import (
     earliest_ns,
     ns_of,
 )
-from scenarios.record.timeline import T_NS, ActorLeases
+from scenarios.record.timeline import T_NS, ActorLeases, TaskTimeline
 
 
 class Cause(enum.StrEnum):
@@ -88,7 +88,7 @@ def repeats_of(history: History, policy: Policy) -> Mapping[str, list[Repeat]]:
     known = history.derived.get("repeats")
     if known is None or known[0] is not policy:
         found = {
-            timeline.task: _repeats(history, timeline.attempts, policy)
+            timeline.task: _repeats(history, timeline, policy)
             for timeline in history.tasks.values()
             if len(timeline.attempts) > 1
         }
@@ -97,12 +97,15 @@ def repeats_of(history: History, policy: Policy) -> Mapping[str, list[Repeat]]:
     return repeats
 
 
-def _repeats(history: History, attempts: Sequence[AttemptRecord], policy: Policy) -> list[Repeat]:
+def _repeats(history: History, timeline: TaskTimeline, policy: Policy) -> list[Repeat]:
     """Each start with its cause, which lies in the attempt before it, or else in an earlier one.
 
     A retry that was sent before its message was acknowledged runs beside the redelivery of that message: the task has two chains of
-    attempts, whose starts alternate. An attempt causes one retry and one redelivery at most.
+    attempts, whose starts alternate. An attempt causes one retry and one redelivery at most. So does a delivery whose connection was
+    cut before it was started: its worker, which has the message in hand, and the next receiver both run it, in any order.
     """
+    attempts = timeline.attempts
+    interrupted_ns = list(timeline.interrupted_ns)
     used: set[tuple[int, bool]] = set()
     repeats: list[Repeat] = []
     for place in range(1, len(attempts)):
@@ -112,6 +115,9 @@ def _repeats(history: History, attempts: Sequence[AttemptRecord], policy: Policy
                 _of_another_chain(history, attempts[max(0, place - LOOK_BACK) : place], attempts[place], policy, used)
                 or repeat
             )
+        if repeat.cause is Cause.UNEXPLAINED and interrupted_ns and interrupted_ns[0] <= repeat.latter.started_ns:
+            del interrupted_ns[0]
+            repeat = repeat._replace(cause=Cause.LOST_ACK, is_redelivery=True)
         used.add(_use_of(repeat))
         repeats.append(repeat)
     return repeats

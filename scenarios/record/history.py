@@ -275,9 +275,11 @@ class History:
         attempt = self._finders.find(timeline, event, still_open=False)
         if attempt is None and event.attempt is None and attempts:
             attempt = attempts[-1]  # reported by the broker or the lab: it is for the latest delivery
-        if attempt is None:
-            return
         stage = event.event[4:]
+        if attempt is None:
+            if stage == "info":
+                timeline.interrupted_ns.append(event.t_ns)
+            return
         if ACK_RANK[stage] > ACK_RANK[attempt.ack]:
             attempt.ack = stage  # type: ignore[assignment]
         attempt.ack_is_unsure |= stage == "info"

@@ -51,6 +51,16 @@ def test_a_lost_acknowledgement_explains_what_was_under_way_on_its_connection(
     assert code == 0
 
 
+def test_so_it_does_for_what_a_busy_worker_had_prefetched_and_runs_later(
+    third_party_python: Path, tmp_path: Path
+) -> None:
+    code, one = run(third_party_python, "healthy_dramatiq.prefetched:scenario", 1, tmp_path)
+
+    assert one["problems"] == []
+    assert {name: said["reason"] for name, said in one["verdicts"].items() if said["verdict"] != "held"} == {}
+    assert code == 0
+
+
 def test_tasks_that_kill_the_process_below_the_one_that_the_lab_started_break_no_promise(
     third_party_python: Path, tmp_path: Path
 ) -> None:

@@ -93,6 +93,33 @@ def test_one_swallowed_ack_excuses_only_the_attempt_it_was_for() -> None:
     ) | {"much": Cause.LOST_ACK}
 
 
+IN_HAND = (*SUBMITTED, "0.5 broker ack.info A attempt=1")
+TWO_RUNS = (
+    "1 w1 attempt.start A attempt=1",
+    "1.1 w1 attempt.ok A attempt=1",
+    "3 w2 attempt.start A attempt=1",
+    "3.1 w2 attempt.ok A attempt=1",
+)
+THIRD_RUN = ("4 w1 attempt.start A attempt=1", "4.1 w1 attempt.ok A attempt=1")
+
+
+def test_a_delivery_that_was_cut_off_before_its_start_explains_one_repeat_whichever_worker_ran_first() -> None:
+    swapped = tuple(line.replace("w1", "w3").replace("w2", "w1").replace("w3", "w2") for line in TWO_RUNS)
+    for runs in (TWO_RUNS, swapped):
+        repeats = repeats_of(history_of(*IN_HAND, *runs, *THIRD_RUN), policy_from({}))["A"]
+
+        assert [(repeat.cause, repeat.is_redelivery) for repeat in repeats] == [
+            (Cause.LOST_ACK, True),
+            (Cause.UNEXPLAINED, False),
+        ]
+
+
+def test_a_delivery_that_is_cut_off_later_than_both_starts_explains_neither() -> None:
+    repeats = repeats_of(history_of(*SUBMITTED, *TWO_RUNS, "5 broker ack.info A attempt=7"), policy_from({}))["A"]
+
+    assert [repeat.cause for repeat in repeats] == [Cause.UNEXPLAINED]
+
+
 REDELIVERED = (
     *RAN,
     "1.2 broker ack.info A attempt=1",
