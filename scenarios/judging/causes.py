@@ -105,7 +105,7 @@ def _repeats(history: History, timeline: TaskTimeline, policy: Policy) -> list[R
     cut before it was started: its worker, which has the message in hand, and the next receiver both run it, in any order.
     """
     attempts = timeline.attempts
-    interrupted_ns = list(timeline.interrupted_ns)
+    interrupted = list(timeline.interrupted)
     used: set[tuple[int, bool]] = set()
     repeats: list[Repeat] = []
     for place in range(1, len(attempts)):
@@ -115,12 +115,20 @@ def _repeats(history: History, timeline: TaskTimeline, policy: Policy) -> list[R
                 _of_another_chain(history, attempts[max(0, place - LOOK_BACK) : place], attempts[place], policy, used)
                 or repeat
             )
-        if repeat.cause is Cause.UNEXPLAINED and interrupted_ns and interrupted_ns[0] <= repeat.latter.started_ns:
-            del interrupted_ns[0]
+        if repeat.cause is Cause.UNEXPLAINED and _take_interrupted(interrupted, repeat.latter):
             repeat = repeat._replace(cause=Cause.LOST_ACK, is_redelivery=True)
         used.add(_use_of(repeat))
         repeats.append(repeat)
     return repeats
+
+
+def _take_interrupted(interrupted: list[Event], latter: AttemptRecord) -> bool:
+    """Whether a delivery of this attempt was cut off before its start; each counts once."""
+    for place, event in enumerate(interrupted):
+        if event.t_ns <= latter.started_ns and (event.attempt is None or event.attempt == latter.number):
+            del interrupted[place]
+            return True
+    return False
 
 
 def _of_another_chain(

@@ -278,7 +278,7 @@ class History:
         stage = event.event[4:]
         if attempt is None:
             if stage == "info":
-                timeline.interrupted_ns.append(event.t_ns)
+                timeline.interrupted.append(event)
             return
         if ACK_RANK[stage] > ACK_RANK[attempt.ack]:
             attempt.ack = stage  # type: ignore[assignment]

@@ -75,7 +75,7 @@ class TaskTimeline:
     successes_without_start: list[Event] = field(default_factory=list)
     handed_back: Event | None = None  # the last end of an attempt that demands tasks of the system's own
     dead_ns: int = FOREVER_NS  # its first dead letter or row to DEAD or FAILED
-    interrupted_ns: list[int] = field(default_factory=list)  # deliveries whose connection was cut before their start
+    interrupted: list[Event] = field(default_factory=list)  # `ack.info` of deliveries that had not been started
     keyed: Event | None = None  # the latest submission that states an idempotency key
 
     @property
