@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from chaos.faults import Fault
-from chaos.injection import Injection
+from chaos.injection import Injection, Interruption
 from chaos.process import Process as Process
 from chaos.process import ProcessSpec as ProcessSpec
 from chaos.services.addresses import SERVICE_NAMES as SERVICE_NAMES
@@ -68,6 +68,9 @@ class Environment(AnyEnvironment, Protocol):
         Raises:
             ChaosError: this environment cannot do the fault, see `can`; or there is no such process, or no such link.
         """
+
+    def interruptions(self) -> Sequence[Interruption]:
+        """The connections of linked processes to the broker that ended with unsettled deliveries, so far in this run."""
 
     def contents(self, services: Services) -> Iterator[ServiceItem]:
         """What every service holds for the run: messages, keys, rows. For the end of a run, when its processes have stopped."""

@@ -20,15 +20,25 @@ class Message:
 class Evidence:
     """What was observed of a bite: a sentence for people, and the struck messages, for matching them to tasks.
 
-    `words` quotes no body, because a body may hold a secret. `interrupted`: messages that were delivered and not settled on a
-    connection that the fault cut; the broker redelivers them. `at_ns`: the instant at which the fault took effect, if the injector
+    `words` quotes no body, because a body may hold a secret. `at_ns`: the instant at which the fault took effect, if the injector
     knows it better than the caller: on the machine's monotonic clock, in a simulated world on the world's clock.
     """
 
     words: str
     messages: tuple[Message, ...] = ()
     at_ns: int | None = None
-    interrupted: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """The end of a connection of `process` to the broker, with the messages that it had received and not settled.
+
+    The broker delivers them again; the process, if it lives, may still run them. `at_ns`: on the machine's monotonic clock.
+    """
+
+    process: str
+    at_ns: int
+    messages: tuple[Message, ...]
 
 
 class Injection(Protocol):

@@ -15,7 +15,7 @@ from chaos.errors import ChaosError, WardenLost
 from chaos.faults import Fault
 from chaos.hosting.processes import HostedProcess, ProcessHost, own
 from chaos.hosting.warden_client import WardenClient
-from chaos.injection import Injection
+from chaos.injection import Injection, Interruption
 from chaos.injectors.injector import Capability, InjectionContext, injector_of
 from chaos.network.conversation import Counters
 from chaos.network.links import Links
@@ -139,6 +139,10 @@ class HostedEnvironment:
             ChaosError: it has no such link.
         """
         return self._links.counters(process)
+
+    def interruptions(self) -> Sequence[Interruption]:
+        """The connections of linked processes to the broker that ended with unsettled deliveries, so far in this run."""
+        return self._links.interruptions()
 
     def contents(self, services: Services) -> Iterator[ServiceItem]:
         """What every service holds for a run; of a service that does not answer, or not in time, that it does not."""

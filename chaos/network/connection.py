@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from chaos.network.conversation import AckSent, Conversation, Counters, Published
+from chaos.network.conversation import AckSent, Content, Conversation, Counters, Published
 from chaos.network.rules import ArmedRule, Firing, Rule
 from chaos.services.rabbitmq.frames import Frame, Splitter
 
 RECEIVE_BYTES = 1 << 16
 PENDING_MAX_BYTES = 1 << 20
 """Maximum number of bytes queued for one side; beyond it, the other side is not read."""
+
+INTERRUPTED_MAX = 10_000
+"""Maximum number of interrupted deliveries kept of one link."""
 
 RESET = struct.pack("ii", 1, 0)
 """SO_LINGER with time 0: closing the socket resets the connection, as when the peer dies."""
@@ -31,6 +34,9 @@ class LinkState:
         self.frozen_by: list[ArmedRule] = []
         """While it is not empty, nothing passes on any connection, open or new."""
         self.connections: set[RelayedConnection] = set()
+        self.interrupted: list[tuple[int, tuple[Content, ...]]] = []
+        """Of each connection that ended with unsettled deliveries: when, on the monotonic clock, and these."""
+        self.interrupted_count = 0
 
     def freeze(self, armed: ArmedRule) -> None:
         """Stop all traffic on every connection."""
@@ -152,6 +158,7 @@ class RelayedConnection:
         received = side.socket.recv(RECEIVE_BYTES)
         if not received:
             side.has_ended = True
+            self._note_interrupted()
             return
         if self._client_is_cut and side is self._broker:
             return  # the client's connection is cut
@@ -185,8 +192,7 @@ class RelayedConnection:
         due = [armed for armed in counting if armed.count()]
         if not due:
             return True
-        assert self._conversation is not None, "an operation was read from it"
-        firings = [(armed, _firing(armed.rule, operation, self._conversation)) for armed in due]
+        firings = [(armed, _firing(armed.rule, operation)) for armed in due]
         if isinstance(operation, AckSent):
             self._cut_client(firings)
             return False
@@ -199,6 +205,7 @@ class RelayedConnection:
         """Swallow the ack: the broker still gets all earlier frames, the client's connection is cut at once."""
         for armed, firing in firings:
             armed.fire(firing)
+        self._note_interrupted()
         self._client_is_cut = True
         self._client.has_ended = True
         self._client.events = 0
@@ -206,6 +213,15 @@ class RelayedConnection:
         with suppress(OSError):
             self._client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         self._client.socket.close()
+
+    def _note_interrupted(self) -> None:
+        """At the first sign of its end: the deliveries that are not settled; acks that come later do not reach the broker."""
+        conversation, self._conversation = self._conversation, None
+        unsettled = () if conversation is None else conversation.unsettled()
+        room = INTERRUPTED_MAX - self._link.interrupted_count
+        if unsettled and room > 0:
+            self._link.interrupted.append((time.monotonic_ns(), unsettled[:room]))
+            self._link.interrupted_count += len(unsettled)
 
     def _flush(self) -> None:
         """Send queued bytes; then end the stream to each side whose other side has ended."""
@@ -231,6 +247,7 @@ class RelayedConnection:
         if self._is_over:
             return
         self._is_over = True
+        self._note_interrupted()
         for side, ready in ((self._client, self._ready_client), (self._broker, self._ready_broker)):
             if side.socket.fileno() >= 0:
                 self._watch(side.socket, 0, ready)
@@ -238,8 +255,7 @@ class RelayedConnection:
         self._link.connections.discard(self)
 
 
-def _firing(rule: Rule, operation: AckSent | Published, conversation: Conversation) -> Firing:
-    interrupted = conversation.unsettled() if isinstance(operation, AckSent) else ()
+def _firing(rule: Rule, operation: AckSent | Published) -> Firing:
     return Firing(
         rule,
         operation.channel,
@@ -248,5 +264,4 @@ def _firing(rule: Rule, operation: AckSent | Published, conversation: Conversati
         in_confirm_mode=operation.in_confirm_mode,
         messages=tuple(content.message() for content in operation.contents),
         at_ns=time.monotonic_ns(),
-        interrupted=tuple(content.message() for content in interrupted),
     )

@@ -10,8 +10,11 @@ from chaos.services.rabbitmq.frames import (
     BODY,
     CHANNEL_OPEN,
     CONFIRM_SELECT,
+    CONSUME,
+    CONSUME_OK,
     CONTENT_HEADER,
     DELIVER,
+    GET,
     GET_OK,
     METHOD,
     NACK,
@@ -20,7 +23,9 @@ from chaos.services.rabbitmq.frames import (
     RETURN,
     Frame,
     read_body_size,
+    read_consumer_tag,
     read_delivery_tag,
+    read_no_ack,
     read_properties,
     read_tag,
 )
@@ -49,7 +54,10 @@ class Counters:
 
 @dataclass(slots=True)
 class Content:
-    """A message in transit: the method that announced it, its header frame, and the kept part of its body."""
+    """A message in transit: the method that announced it, its header frame, and the kept part of its body.
+
+    `is_settled`: it was delivered without a need to acknowledge it.
+    """
 
     method: int
     tag: int
@@ -57,6 +65,7 @@ class Content:
     received: int = 0
     header: bytes = b""
     body: bytearray = field(default_factory=bytearray)
+    is_settled: bool = False
 
     def is_complete(self) -> bool:
         """Whether the whole body has been received."""
@@ -99,6 +108,9 @@ class _Channel:
     incoming: Content | None = None
     unsettled: dict[int, Content] = field(default_factory=dict)
     """By delivery tag, in the order of delivery."""
+    no_ack: dict[bytes, bool] = field(default_factory=dict)
+    """By consumer tag: whether its deliveries need no acknowledgement. Of a `get`, and of a consumer whose tag the broker has still to
+    choose, under the empty tag."""
 
 
 class Conversation:
@@ -130,7 +142,11 @@ class Conversation:
             method = frame.method
             if method in (DELIVER, GET_OK):
                 self._counters.deliveries += 1
-                channel.incoming = Content(method, read_delivery_tag(frame))
+                consumer = read_consumer_tag(frame) if method == DELIVER else b""
+                settled = channel.no_ack.get(consumer, False)
+                channel.incoming = Content(method, read_delivery_tag(frame), is_settled=settled)
+            elif method == CONSUME_OK:
+                channel.no_ack.setdefault(read_consumer_tag(frame), channel.no_ack.get(b"", False))
             elif method == RETURN:
                 channel.incoming = Content(method, 0)
             elif method == ACK:
@@ -158,6 +174,8 @@ class Conversation:
         elif method in (NACK, REJECT):
             tag, bits = read_tag(frame)
             self._settle(channel, tag, bits and method == NACK)
+        elif method in (CONSUME, GET):
+            channel.no_ack[read_consumer_tag(frame) if method == CONSUME else b""] = read_no_ack(frame)
         elif method == CONFIRM_SELECT:
             channel.in_confirm_mode = True
         elif method == CHANNEL_OPEN:
@@ -166,7 +184,7 @@ class Conversation:
         return None
 
     def _keep(self, channel: _Channel, content: Content) -> None:
-        if content.method == RETURN:
+        if content.method == RETURN or content.is_settled:
             return
         del content.body[max(0, KEPT_MAX_BYTES - self._kept_bytes) :]
         self._kept_bytes += len(content.body)

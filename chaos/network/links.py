@@ -9,6 +9,7 @@ from chaos import binaries
 from chaos.deadline import Deadline
 from chaos.errors import ChaosError
 from chaos.hosting.warden_client import WardenClient
+from chaos.injection import Interruption
 from chaos.network.conversation import Counters
 from chaos.network.proxies import NetworkProxy
 from chaos.network.relay import Link, Relay
@@ -80,6 +81,10 @@ class Links:
             ChaosError: it has none.
         """
         return self.relayed(process).counters()
+
+    def interruptions(self) -> list[Interruption]:
+        """The connections of linked processes to the broker that ended with unsettled deliveries, so far."""
+        return [one for link in self._links.values() for one in link.interruptions()]
 
     def clear(self) -> None:
         """Close the links of a run. Idempotent."""

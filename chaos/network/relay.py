@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
+from chaos.injection import Interruption
 from chaos.network.connection import LinkState, RelayedConnection
 from chaos.network.conversation import Counters
 from chaos.network.rules import ArmedRule, Rule
@@ -120,6 +121,11 @@ class Link:
     def counters(self) -> Counters:
         """The traffic so far."""
         return self._relay.call(lambda: replace(self._state.counted))
+
+    def interruptions(self) -> list[Interruption]:
+        """The connections that ended with unsettled deliveries, so far, in the order of time."""
+        ended = self._relay.call(lambda: list(self._state.interrupted))
+        return [Interruption(self.name, at_ns, tuple(one.message() for one in contents)) for at_ns, contents in ended]
 
     def arm(self, rule: Rule) -> ArmedRule:
         """Arm a rule: it counts its operations from now on. Several rules may be armed; each has its own count."""

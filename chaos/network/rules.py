@@ -34,8 +34,7 @@ class Firing:
     """What a rule did when it fired.
 
     `tag`: the delivery tag of the ack, or the number of the publish in its channel. `messages`: those of the operation (several for an
-    ack of many). `in_confirm_mode`: of the publisher's channel. `at_ns`: on the monotonic clock. `interrupted`: messages of other
-    unsettled deliveries on the connection that it cut.
+    ack of many). `in_confirm_mode`: of the publisher's channel. `at_ns`: on the monotonic clock.
     """
 
     rule: Rule
@@ -45,11 +44,10 @@ class Firing:
     in_confirm_mode: bool = False
     messages: tuple[Message, ...] = ()
     at_ns: int = field(default=0, compare=False)
-    interrupted: tuple[Message, ...] = ()
 
     def evidence(self) -> Evidence:
         """For an injector: a sentence that quotes no message, and the messages."""
-        return Evidence(self._words(), self.messages, self.at_ns, self.interrupted)
+        return Evidence(self._words(), self.messages, self.at_ns)
 
     def _words(self) -> str:
         if isinstance(self.rule, SwallowNthAck):

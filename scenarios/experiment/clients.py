@@ -1,4 +1,4 @@
-"""The clients of a run: they submit on schedule, independently of earlier answers, and repeat a submission until it is acknowledged."""
+"""The clients of a run: they submit on schedule, independently of earlier answers, and repeat what was not accepted."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,24 @@ def pool(arrivals: Sequence[Arrival], count: int) -> Roster:
 
 
 class Clients:
-    """One flow for each client of the system, and one for the person who does `acts`; a `scenarios.experiment.driver.Driver`."""
+    """One flow for each client of the system, and one for the person who does `acts`; a `scenarios.experiment.driver.Driver`.
 
-    def __init__(self, stage: Stage, submissions: Submissions, roster: Roster, acts: Sequence[Act] = ()) -> None:
+    `has_keys`: the system knows a repeated submission by its key. If not, what may have been accepted is not submitted again.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        submissions: Submissions,
+        roster: Roster,
+        acts: Sequence[Act] = (),
+        *,
+        has_keys: bool = True,
+    ) -> None:
         self._stage = stage
         self._submissions = submissions
         self._roster = roster
+        self._may_be_accepted = {"ok"} if has_keys else {"ok", "info"}
         self._flows: list[Flow] = []
         self._began_ns = 0
         self._is_over = False
@@ -80,9 +92,9 @@ class Clients:
             self._submit(client, arrival, actor)
 
     def _submit(self, client: Client, arrival: Arrival, actor: str) -> None:
-        """Submit with the same key until it is acknowledged or the tries are used up; then cancel, if planned."""
+        """Submit until it is acknowledged (without keys: until it may be) or the tries are used up; then cancel, if planned."""
         for number in range(1, arrival.tries + 1):
-            if self._submissions.submit(client, arrival.submit, actor).kind == "ok":
+            if self._submissions.submit(client, arrival.submit, actor).kind in self._may_be_accepted:
                 break
             if number == arrival.tries or self._rest(RETRY_DELAY_S * number):
                 return

@@ -12,6 +12,8 @@ from scenarios.experiment.scenario import Scenario, Trigger
 
 HANDLER_ROLE = "worker"
 """Processes in this role run handlers: whatever process an attempt or an effect reaches plays it."""
+FOLLOWED_SERVICE: ServiceName = "rabbitmq"
+"""The service whose deliveries the lab follows, on links."""
 PARTS = ("broker", "database")
 """What a scenario may say in place of the name of a service."""
 
@@ -55,7 +57,8 @@ def processes_of(
 def processes_to_link(
     scenario: Scenario, system: System, environment: Environment, services: Services
 ) -> tuple[str, ...]:
-    """The names of the processes that need links to their services.
+    """The names of the processes that need links to their services: those at whose links a fault strikes, and, if a fault strikes
+    RabbitMQ itself, those that run handlers, so that it is known which deliveries they have in hand.
 
     Raises:
         NotApplicable: the system lacks a capability that the scenario needs, or a fault of it has no target.
@@ -73,6 +76,8 @@ def processes_to_link(
             raise NotApplicable(why)
         if process is not None and strike.fault.needs_link:
             linked.append(process)
+        elif process is None and strike.fault.struck_service == FOLLOWED_SERVICE:
+            linked += [name for name, played in roles.items() if HANDLER_ROLE in played]
     return tuple(dict.fromkeys(linked))
 
 

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from chaos.injection import Message
+from chaos.injection import Interruption, Message
 from scenarios.experiment.strike_state import StrikeState
 from scenarios.record.history import Event
 
@@ -62,7 +62,6 @@ def lost_acks(
 ) -> tuple[list[Event], list[str]]:
     """An `ack.info` for each swallowed acknowledgement, in the order of time; and one sentence for each ambiguous message.
 
-    Also for each unsettled delivery on the connection that was cut: its acknowledgement can no longer arrive.
     `attempt_of`: the number of the latest attempt of a task in a process, or None if unknown.
     """
     events: list[Event] = []
@@ -70,7 +69,7 @@ def lost_acks(
     for state in states:
         if not state.fault.loses_ack or state.bit_ns is None:
             continue
-        for message in (*state.evidence.messages, *state.evidence.interrupted):
+        for message in state.evidence.messages:
             tasks = tasks_in(message, ids)
             if len(tasks) > 1:
                 named = f"{tasks[0]}, {tasks[1]}" + (f" and {len(tasks) - 2} more" if len(tasks) > 2 else "")
@@ -88,6 +87,22 @@ def lost_acks(
                 for task in tasks[: len(tasks) == 1]
             ]
     return sorted(events, key=lambda event: event.t_ns), problems
+
+
+def acks_in_hand(interruptions: Iterable[tuple[int, Interruption]], ids: Ids) -> list[Event]:
+    """An `ack.info` of the process for each delivery that it had in hand when its connection to the broker ended, in the order of time.
+
+    Its acknowledgement can no longer arrive: the broker delivers it again, and the process may run it all the same. `interruptions`:
+    each with its instant on the clock of the run. A message that names no task, or several, is passed over.
+    """
+    named = [
+        (at_ns, ended.process, task_of(message, ids)) for at_ns, ended in interruptions for message in ended.messages
+    ]
+    return [
+        Event(event="ack.info", actor=process, t_ns=at_ns, task=task)
+        for at_ns, process, task in sorted(named, key=lambda one: one[0])
+        if task is not None
+    ]
 
 
 def _by_id(ids: Ids) -> Mapping[str, Sequence[str]]:

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from chaos.injection import Interruption
 from scenarios.contract.system import Account, Submit
 from scenarios.errors import RunFailed
 from scenarios.experiment.drain import SETTLED_S, Drained, all_ended, drain, ended_in, listed_in
 from scenarios.experiment.driver import Driver
-from scenarios.experiment.lost_acks import lost_acks
+from scenarios.experiment.lost_acks import acks_in_hand, lost_acks
 from scenarios.experiment.nemesis import Nemesis
 from scenarios.experiment.outside import Outside
 from scenarios.experiment.scenario import Strike
@@ -85,6 +86,7 @@ class Experiment:
         self.places: Mapping[str, str] = {}
         self._keeps_account: bool | None = None
         """Whether the system lists its tasks; None: it was not asked yet."""
+        self._interruptions: list[tuple[int, Interruption]] = []
         self._stop_s = STOP_S
 
     def run(self, driver: Driver) -> None:
@@ -119,6 +121,7 @@ class Experiment:
             self.stage.begin("calm")
             drained = self._calm(driver)
             self.stage.begin("account")
+            self._interruptions = [(self.stage.since_start_ns(one.at_ns), one) for one in self.stage.interruptions()]
             unread = self.reader.read_last(READ_LAST_S)
             self.work = self._work_done(drained)
             self._note_open(drained)
@@ -157,6 +160,7 @@ class Experiment:
         answered = self.submissions.ids
         ids = {task: answered.get(task) for task in self.submissions.outcomes}
         lost, problems = lost_acks(self.nemesis.states, ids, self.outside.attempt_of)
+        lost += acks_in_hand(self._interruptions, ids)
         self.problems += [problem for problem in problems if problem not in self.problems]
         trail = list(self.stage.trail())
         said = {event.task for event in trail if event.event == "redrive"}

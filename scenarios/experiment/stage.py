@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from chaos.faults import Fault
-from chaos.injection import Injection
+from chaos.injection import Injection, Interruption
 from scenarios.contract.system import Account, Client
 from scenarios.record.history import Event
 
@@ -175,6 +175,9 @@ class Stage(Protocol):
 
     def trail(self) -> Sequence[Event]:
         """The system's own audit trail, on the clock of the run; empty if it has none."""
+
+    def interruptions(self) -> Sequence[Interruption]:
+        """The connections of processes to the broker that ended with unsettled deliveries, so far; empty if they are not followed."""
 
     def problems(self) -> Sequence[str]:
         """Flows that failed, a sentence each."""

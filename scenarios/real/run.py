@@ -34,7 +34,8 @@ Drive = Callable[[RealStage, Experiment, Plan], Driver]
 def with_clients(stage: RealStage, experiment: Experiment, plan: Plan) -> Driver:
     """The clients that the scenario's workload states, in threads of this process."""
     roster = pool(plan.arrivals, plan.scenario.workload.clients)
-    return Clients(stage, experiment.submissions, roster, plan.acts)
+    has_keys = "key" in capabilities_of(stage.system)
+    return Clients(stage, experiment.submissions, roster, plan.acts, has_keys=has_keys)
 
 
 def run(
@@ -118,7 +119,7 @@ def _carry_out(stage: RealStage, experiment: Experiment, driver: Driver) -> None
     experiment.run(driver)
     _find_open_tasks(stage, experiment)
     for event in experiment.after_events():
-        stage.records("broker" if event.actor == "broker" else "database").append(event)
+        stage.records("broker" if event.event == "ack.info" else "database").append(event)
     _search(stage)
 
 

@@ -12,7 +12,7 @@ import msgspec
 from chaos.environment import Environment, Process, Services
 from chaos.errors import ProcessFailed
 from chaos.faults import Fault
-from chaos.injection import Injection
+from chaos.injection import Injection, Interruption
 from scenarios.contract import tasklab_probe
 from scenarios.contract.guard import GuardedClient, answered, plugin_call
 from scenarios.contract.system import (
@@ -262,6 +262,10 @@ class RealStage:
         with plugin_call(self.system.name, "trail()"):
             trail = self.system.trail(self.services)
         return [_since(event, began_wall_ns) for event in trail]
+
+    def interruptions(self) -> Sequence[Interruption]:
+        """Those of the linked processes."""
+        return self.environment.interruptions()
 
     def problems(self) -> Sequence[str]:
         """Threads that ended early, a sentence each."""

@@ -6,7 +6,7 @@ from random import Random
 from sqlalchemy import Engine
 
 from chaos.faults import Fault
-from chaos.injection import Evidence, Injection
+from chaos.injection import Evidence, Injection, Interruption
 from chaos.simulation.injectors import injection
 from chaos.simulation.kernel.clock import EPOCH_NS, ns
 from chaos.simulation.network.delays import Delays
@@ -198,6 +198,10 @@ class SimulatedStage:
     def trail(self) -> Sequence[Event]:
         """The simulation's trail."""
         return self._simulation.trail(self._engine, EPOCH_NS)
+
+    def interruptions(self) -> Sequence[Interruption]:
+        """None: the faults that end a simulated connection excuse what they interrupt."""
+        return ()
 
     def problems(self) -> Sequence[str]:
         """Fibers that ended early, a sentence each."""

@@ -51,10 +51,11 @@ def test_a_lost_acknowledgement_explains_what_was_under_way_on_its_connection(
     assert code == 0
 
 
-def test_so_it_does_for_what_a_busy_worker_had_prefetched_and_runs_later(
-    third_party_python: Path, tmp_path: Path
+@pytest.mark.parametrize("scenario", ["ack_lost", "broker_killed"])
+def test_what_a_busy_worker_had_prefetched_runs_there_and_where_it_is_delivered_next(
+    third_party_python: Path, tmp_path: Path, scenario: str
 ) -> None:
-    code, one = run(third_party_python, "healthy_dramatiq.prefetched:scenario", 1, tmp_path)
+    code, one = run(third_party_python, f"healthy_dramatiq.busy:{scenario}", 1, tmp_path)
 
     assert one["problems"] == []
     assert {name: said["reason"] for name, said in one["verdicts"].items() if said["verdict"] != "held"} == {}

@@ -108,6 +108,11 @@ def test_only_processes_whose_traffic_is_struck_get_links_and_each_gets_them_onc
     assert link(struck) == ("worker-1", "api")
 
 
+def test_where_rabbitmq_itself_is_struck_the_deliveries_of_those_that_run_handlers_are_followed() -> None:
+    assert link(scenario(KillService("rabbitmq"))) == ("worker-1", "worker-2")
+    assert link(scenario(KillService("mysql"))) == ()
+
+
 @pytest.mark.parametrize(
     ("fault", "why"),
     [

@@ -2,14 +2,13 @@
 
 import base64
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from chaos.faults import SwallowAck, WithholdConfirm
-from chaos.injection import Evidence, Message
-from scenarios.experiment.lost_acks import lost_acks, task_of, tasks_in
+from chaos.injection import Evidence, Interruption, Message
+from scenarios.experiment.lost_acks import acks_in_hand, lost_acks, task_of, tasks_in
 from scenarios.experiment.scenario import AtStart, Strike
 from scenarios.experiment.strike_state import StrikeState
 
@@ -118,13 +117,18 @@ def test_an_ack_of_many_messages_is_told_of_each() -> None:
     assert [event.task for event in events] == ["task-1", "task-2"]
 
 
-def test_a_delivery_that_was_not_settled_when_the_connection_was_cut_is_told_too() -> None:
-    state = swallowed(as_json(id=907))
-    state.evidence = replace(state.evidence, interrupted=(Message(as_json(id=12)),))
+def test_what_a_process_had_in_hand_when_its_connection_ended_is_told_of_that_process() -> None:
+    many = (Message(as_json(id=907)), Message(as_json(id="unknown")), Message(as_json(id=12)))
 
-    events, problems = lost_acks([state], SHORT_IDS, lambda *_: None)
+    events = acks_in_hand(
+        [(9, Interruption("worker-2", 900, many)), (5, Interruption("worker-1", 500, many[:1]))], SHORT_IDS
+    )
 
-    assert ([event.task for event in events], problems) == (["task-4", "task-2"], [])
+    assert [(one.event, one.actor, one.t_ns, one.task, one.attempt) for one in events] == [
+        ("ack.info", "worker-1", 5, "task-4", None),
+        ("ack.info", "worker-2", 9, "task-4", None),
+        ("ack.info", "worker-2", 9, "task-2", None),
+    ]
 
 
 def test_an_ack_that_could_be_that_of_two_tasks_is_a_problem_and_excuses_neither() -> None:

@@ -21,7 +21,7 @@ from scenarios.contract.system import (
     capabilities_of,
 )
 from scenarios.errors import UnknownName
-from scenarios.experiment.arrival import Act, RedriveWhenDead
+from scenarios.experiment.arrival import Act, Arrival, RedriveWhenDead
 from scenarios.experiment.clients import Clients
 from scenarios.experiment.facts import stated_schedules
 from scenarios.experiment.operator import AGAIN_S, Operator
@@ -321,6 +321,18 @@ def test_clients_submit_again_what_is_to_be_resubmitted() -> None:
     clients.await_end()
 
     assert client.asked == [arrival.submit] * 3
+
+
+@pytest.mark.parametrize(("has_keys", "times"), [(True, 3), (False, 1)])
+def test_what_may_have_been_accepted_is_submitted_again_only_where_its_key_is_known(has_keys: bool, times: int) -> None:
+    client = Answers(Submit=[Outcome("info")])
+    stage = ThreadStage(make_client=lambda: client)
+    roster = {"client-1": deque([Arrival(0.0, Submit("a", {}, key="a", user="u"), tries=3)])}
+    clients = Clients(stage, stage.submissions, roster, has_keys=has_keys)  # type: ignore[arg-type]
+    clients.start()
+    clients.await_end()
+
+    assert len(client.asked) == times
 
 
 class Stating:

@@ -20,6 +20,9 @@ PREAMBLE = 0
 
 PUBLISH = commands.Basic.Publish.index
 DELIVER = commands.Basic.Deliver.index
+CONSUME = commands.Basic.Consume.index
+CONSUME_OK = commands.Basic.ConsumeOk.index
+GET = commands.Basic.Get.index
 GET_OK = commands.Basic.GetOk.index
 RETURN = commands.Basic.Return.index
 ACK = commands.Basic.Ack.index
@@ -119,6 +122,25 @@ def read_tag(frame: Frame) -> tuple[int, bool]:
     """Delivery tag and first bit of a basic.ack or basic.nack (`multiple`) or basic.reject (`requeue`)."""
     tag, bits = _tag_and_bits.unpack_from(frame.raw, HEADER_BYTES + 4)
     return int(tag), bool(bits & 1)
+
+
+def read_no_ack(frame: Frame) -> bool:
+    """Whether a basic.consume or basic.get asks for deliveries that need no acknowledgement."""
+    at = HEADER_BYTES + 4 + 2
+    at += 1 + frame.raw[at]  # the queue
+    if frame.method == GET:
+        return bool(frame.raw[at] & 1)
+    at += 1 + frame.raw[at]  # the consumer tag
+    return bool(frame.raw[at] & 2)
+
+
+def read_consumer_tag(frame: Frame) -> bytes:
+    """The consumer tag of a basic.consume, basic.consume-ok or basic.deliver; empty in a consume whose tag the broker chooses."""
+    at = HEADER_BYTES + 4
+    if frame.method == CONSUME:
+        at += 2
+        at += 1 + frame.raw[at]  # the queue
+    return frame.raw[at + 1 : at + 1 + frame.raw[at]]
 
 
 def read_delivery_tag(frame: Frame) -> int:

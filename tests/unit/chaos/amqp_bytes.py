@@ -27,8 +27,8 @@ def publish(body_bytes: bytes, channel: int = 1) -> bytes:
     return method(commands.Basic.Publish(exchange="x", routing_key="tasks"), channel) + content(body_bytes, channel)
 
 
-def deliver(tag: int, body_bytes: bytes, channel: int = 1, **options: Any) -> bytes:
-    told = commands.Basic.Deliver(consumer_tag="worker-1", delivery_tag=tag, exchange="x", routing_key="tasks")
+def deliver(tag: int, body_bytes: bytes, channel: int = 1, consumer_tag: str = "worker-1", **options: Any) -> bytes:
+    told = commands.Basic.Deliver(consumer_tag=consumer_tag, delivery_tag=tag, exchange="x", routing_key="tasks")
     return method(told, channel) + content(body_bytes, channel, **options)
 
 

@@ -187,3 +187,25 @@ def test_every_delivery_is_settled_at_most_once(acks: list[tuple[int, bool]]) ->
         open_tags -= settled
         assert isinstance(heard, AckSent)
         assert bodies(heard) == tuple(str(one) for one in sorted(settled))
+
+
+@pytest.mark.parametrize("tag", ["given", ""])
+def test_a_delivery_that_needs_no_acknowledgement_is_settled_by_itself(tag: str) -> None:
+    talk = Talk()
+    talk.client(amqp_bytes.method(commands.Basic.Consume(queue="q", consumer_tag=tag, no_ack=True)))
+    talk.broker(amqp_bytes.method(commands.Basic.ConsumeOk(tag or "chosen")))
+    talk.client(amqp_bytes.method(commands.Basic.Consume(queue="q", consumer_tag="careful", no_ack=False)))
+
+    talk.broker(amqp_bytes.deliver(1, b"told", consumer_tag=tag or "chosen"))
+    talk.broker(amqp_bytes.deliver(2, b"task", consumer_tag="careful"))
+
+    assert [one.message().body for one in talk.conversation.unsettled()] == ["task"]
+
+
+def test_so_is_one_that_was_fetched_so() -> None:
+    talk = Talk()
+    for tag, no_ack in ((1, True), (2, False)):
+        talk.client(amqp_bytes.method(commands.Basic.Get(queue="q", no_ack=no_ack)))
+        talk.broker(amqp_bytes.get_ok(tag, f"task {tag}".encode()))
+
+    assert [one.message().body for one in talk.conversation.unsettled()] == ["task 2"]

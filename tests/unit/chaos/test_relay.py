@@ -149,8 +149,42 @@ def test_exactly_the_nth_ack_is_swallowed_and_its_connection_cut(world: RelayedW
         channel=1,
         tag=4,
         messages=(Message("task 4"),),
-        interrupted=(Message("task 3"), Message("task 5")),
     )
+    (interrupted,) = world.link.interruptions()
+    assert interrupted.messages == (Message("task 3"), Message("task 5"))
+
+
+@pytest.mark.parametrize("ends", ["broker", "client"])
+def test_what_was_delivered_and_not_settled_when_its_connection_ended_is_told_once(
+    world: RelayedWorld, ends: str
+) -> None:
+    client, broker = world.pair()
+    deliveries = b"".join(amqp_bytes.deliver(tag, f"task {tag}".encode()) for tag in range(1, 4))
+    broker.sendall(deliveries)
+    read(client, len(deliveries))
+    client.sendall(amqp_bytes.PREAMBLE + amqp_bytes.ack(2))
+    read(broker, len(amqp_bytes.PREAMBLE + amqp_bytes.ack(2)))
+    assert world.link.interruptions() == []
+
+    ended, other = (broker, client) if ends == "broker" else (client, broker)
+    ended.close()
+    read_to_the_end(other)
+    other.close()
+
+    (interrupted,) = world.link.interruptions()
+    assert (interrupted.process, interrupted.messages) == (world.link.name, (Message("task 1"), Message("task 3")))
+
+
+def test_a_connection_that_ends_with_nothing_in_hand_interrupts_nothing(world: RelayedWorld) -> None:
+    client, broker = world.pair()
+    broker.sendall(amqp_bytes.deliver(1, b"task 1"))
+    client.sendall(amqp_bytes.PREAMBLE + amqp_bytes.ack(1))
+    read(broker, len(amqp_bytes.PREAMBLE + amqp_bytes.ack(1)))
+
+    broker.close()
+    read_to_the_end(client)
+
+    assert world.link.interruptions() == []
 
 
 def test_an_ack_is_counted_from_when_the_rule_is_armed_and_swallowed_once(world: RelayedWorld) -> None:
