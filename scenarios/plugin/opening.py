@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scenarios.adapters.adapted import Adapted, users_python
 from scenarios.contract.system import System
-from scenarios.errors import WrongUsage
+from scenarios.errors import PluginLost, WrongUsage
 from scenarios.experiment.scenario import Scenario
 from scenarios.lookup import SYSTEMS_GROUP, find_scenario, find_system, is_own
 from scenarios.plugin import host
@@ -29,7 +29,7 @@ def open_system(named: str | Adapted, *, python: Path | None = None, timeout_s: 
     Raises:
         UnknownName: there is no such system, or it states an unknown name.
         WrongUsage: the name is not that of a system, or the system states an invalid value.
-        PluginLost: the client process hangs, ends, or violates the protocol.
+        PluginLost: the client process hangs, ends, or violates the protocol; of an app: WrongUsage.
     """
     deadlines_s = DEADLINES_S if timeout_s is None else dict.fromkeys(DEADLINES_S, timeout_s)
     if isinstance(named, Adapted):
@@ -54,6 +54,11 @@ def _adapted_system(app: Adapted, python: Path | None, deadlines_s: Mapping[str,
         raise WrongUsage(
             f"{interpreter} has no {app.library}: activate the virtual environment of your app, or name its Python with --python"
         ) from error
+    except PluginLost as lost:
+        why = str(lost).replace("the plug-in's process", "its process").replace("the plug-in", "it")
+        raise WrongUsage(
+            f"{app.place} cannot be read ({why}): look at what its module does when it is imported"
+        ) from lost
 
 
 def open_scenario(name: str) -> Scenario:

@@ -79,7 +79,8 @@ class ClientProcess:
         try:
             answered = answer.result(deadline_s)
         except TimeoutError:
-            self._lose(f"the plug-in has not answered {name} for {deadline_s:g} s; its process was killed")
+            overdue = f"the plug-in has not answered {name} for {deadline_s:g} s; its process was killed"
+            self._lose(overdue + self._last_line())
             answered = answer.result()  # unless the answer came meanwhile, this raises PluginLost
         if answered.error is not None:
             raise ErrorAnswer(answered.error.kind, answered.error.message)
@@ -157,8 +158,11 @@ class ClientProcess:
     def _how_it_ended(self) -> str:
         code = self._child.wait(END_TIMEOUT_S)
         self.log.wait(END_TIMEOUT_S)
+        return f"the plug-in's process {_ending(code)}{self._last_line()}"
+
+    def _last_line(self) -> str:
         tail = self.log.tail()
-        return f"the plug-in's process {_ending(code)}" + (f"; its last line: {tail}" if tail else "")
+        return f"; its last line: {tail}" if tail else ""
 
     def _await_end(self) -> None:
         """Close the connection when the process has ended: a descendant may hold it open."""

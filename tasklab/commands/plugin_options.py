@@ -147,7 +147,7 @@ def _system_options(
             own=system,
             workers=WORKERS if workers is None else workers,
             worker_arguments=tuple(_split(worker or "")),
-            claims=tuple(name.strip() for name in claims.split(",")) if claims else (),
+            claims=() if claims is None else _promises(claims),
             unscaled=unscaled,
         ),
         python,
@@ -180,6 +180,15 @@ def with_system(command: Callable[..., None]) -> Callable[..., None]:
     called.__signature__ = inspect.Signature(stated)  # type: ignore[attr-defined]
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in stated}
     return called
+
+
+def _promises(claims: str) -> tuple[str, ...]:
+    from scenarios.errors import WrongUsage
+
+    names = tuple(name.strip() for name in claims.split(",") if name.strip())
+    if not names:
+        raise WrongUsage("--claims names no promise; `tasklab list guarantees` prints all")
+    return names
 
 
 def _split(arguments: str) -> list[str]:

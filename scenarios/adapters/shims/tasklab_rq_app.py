@@ -52,6 +52,8 @@ class RqApp:
             raise UnusableApp(
                 choice.place + " is no function but " + tasklab_adapter.a(self.function) + _functions_near(choice.place)
             )
+        if getattr(self.function, "__name__", "") == "<lambda>":
+            raise UnusableApp(choice.place + " is a lambda: RQ's workers find a function by its own name")
         self.decorator = _decorator_of(self.function)
         self.options = _options(choice)
         self.queue = self._queue()

@@ -21,3 +21,6 @@ def ship(order):
 
 def mail(order):
     raise SystemExit("production code ran")
+
+
+nameless = lambda order: None  # noqa: E731  RQ cannot find it by its name
