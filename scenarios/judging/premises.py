@@ -144,7 +144,8 @@ class AckOfKnownTask(Premise):
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By `ack.info`, and by the attempts after the bite."""
         strikes = list(_strikes(facts, "ack_swallowed"))
-        lost = (event.task for event in history.events if event.event == "ack.info" and _is_of_strike(event, strikes))
+        events = (event for event in history.events if event.event == "ack.info" and event.actor == "broker")
+        lost = (event.task for event in events)  # those of a process tell what it had in hand when a connection of it ended
         if any(task in history.tasks and history.tasks[task].ran for task in lost):
             return ""
         if any(_ran_again(line, strike) for line in history.tasks.values() for strike in strikes):
@@ -378,11 +379,6 @@ def _outlived_its_deadline(line: TaskTimeline, end_ns: int) -> bool:
 
 def _is_of_task(resource: str, history: History) -> bool:
     return resource.startswith("task:") or resource in history.tasks
-
-
-def _is_of_strike(event: Event, strikes: Sequence[FaultRecord]) -> bool:
-    """Whether it happened between the begin and the bite of one of them."""
-    return any((strike.begun_ns or 0) <= event.t_ns <= _bit_ns(strike) for strike in strikes)
 
 
 def _bit_ns(strike: FaultRecord) -> int:
