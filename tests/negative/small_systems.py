@@ -41,7 +41,7 @@ class WithoutAccount:
         }
     )
     capabilities = frozenset({"submit", "status", "children"})
-    pace = Pace(quiet_s=1.0, lease_s=LEASE_S)
+    pace = Pace(quiet_s=2.5, lease_s=LEASE_S)  # long enough for a busy machine
     policy = Policy(attempts_max=TRIES_MAX, budget_s=3.0)
 
     def __init__(self, way: str = "Worker") -> None:
