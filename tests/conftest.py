@@ -17,8 +17,9 @@ from tests.leftovers import find_leftovers
 settings.register_profile("tests", max_examples=max(1, round(100 * min(FACTOR, 1))), derandomize=True, deadline=None)
 settings.load_profile("tests")
 
-# A run that a script starts in the background ignores Ctrl-C, and so would every lab that a test interrupts.
+# A run that a script starts in the background, or by nohup, ignores these, and so would every lab that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
