@@ -6,7 +6,6 @@ from typing import Literal
 from reference_impl.errors import PermanentFailure, TaskFailure, TransientFailure
 from reference_impl.ports import Entropy
 
-MESSAGE_CHARACTERS_MAX = 500
 DOUBLINGS_MAX = 60
 """Bound on the exponent: the delay reaches its maximum long before, and a float overflows after about a thousand doublings."""
 
@@ -17,9 +16,9 @@ FailureKind = Literal["transient", "permanent", "unknown"]
 class RetryPolicy:
     """Attempts and delays: the delay doubles from `delay_min_s` up to `delay_max_s`; each is lengthened by up to the share `jitter`."""
 
-    attempts_max: int = 5
-    delay_min_s: float = 2.0
-    delay_max_s: float = 60.0
+    attempts_max: int
+    delay_min_s: float
+    delay_max_s: float
     jitter: float = 0.25
 
     def bounds_s(self, attempt: int) -> tuple[float, float]:
@@ -67,9 +66,9 @@ def classify(error: BaseException) -> Failure:
 
 
 def _message(error: TaskFailure) -> str:
-    """The message, bounded and storable: a failure that the database cannot store would end the worker."""
+    """The message, storable: a failure that the database cannot store would end the worker."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 — the __str__ of a handler's own class may raise anything
         return ""
-    return message[:MESSAGE_CHARACTERS_MAX].encode(errors="replace").decode()
+    return message.encode(errors="replace").decode()

@@ -26,6 +26,9 @@ _MYSQL: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", 
 _GENERATED_ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite generates ids only for an INTEGER primary key
 _DOCUMENT = Text().with_variant(MEDIUMTEXT(), "mysql", "mariadb")  # MySQL's TEXT is limited to 64 KiB
 
+FAILURE_CLASS_CHARACTERS_MAX = 64
+FAILURE_MESSAGE_CHARACTERS_MAX = 500
+
 tasks = Table(
     "tasks",
     metadata,
@@ -39,8 +42,8 @@ tasks = Table(
     Column("request_hash", String(64), nullable=False),
     Column("payload", _DOCUMENT, nullable=False),
     Column("result", _DOCUMENT),
-    Column("failure_class", String(64)),
-    Column("failure_message", String(500)),
+    Column("failure_class", String(FAILURE_CLASS_CHARACTERS_MAX)),
+    Column("failure_message", String(FAILURE_MESSAGE_CHARACTERS_MAX)),
     Column("attempt", Integer, nullable=False),
     Column("attempts_spent", Integer, nullable=False),
     Column("fence", BigInteger, nullable=False),
@@ -101,8 +104,8 @@ dead_letters = Table(
     Column("task_id", String(36), nullable=False),
     Column("reason", String(16), nullable=False),  # exhausted, poison
     Column("attempts", Integer, nullable=False),
-    Column("failure_class", String(64)),
-    Column("failure_message", String(500)),
+    Column("failure_class", String(FAILURE_CLASS_CHARACTERS_MAX)),
+    Column("failure_message", String(FAILURE_MESSAGE_CHARACTERS_MAX)),
     Column("created_us", BigInteger, nullable=False),
     Column("handled_us", BigInteger),
     Column("handled_how", String(200)),  # redriven, or why it was discarded

@@ -3,13 +3,13 @@
 import enum
 from collections.abc import Mapping
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, bindparam, or_, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, bindparam, or_
 
 from reference_impl.retry import Failure
 from reference_impl.rows import dead_letter, outbox, store
 from reference_impl.rows.database_clock import microseconds, now_us
 from reference_impl.rows.document import document
-from reference_impl.rows.schema import audit, tasks
+from reference_impl.rows.schema import FAILURE_CLASS_CHARACTERS_MAX, FAILURE_MESSAGE_CHARACTERS_MAX, tasks
 from reference_impl.rows.transitions import LEASE_RELEASED, Transition, apply, transition
 from reference_impl.task import HELD, Claim, Task, TaskState
 
@@ -23,7 +23,9 @@ class Settled(enum.StrEnum):
     DEAD = "dead"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
-    NOT_OURS = "not ours"  # the task was taken over or has ended: this attempt's outcome is dropped (R2)
+    NOT_HELD = (
+        "not held"  # taken over, ended, or settled by an earlier try whose reply was lost: nothing is written (R2)
+    )
 
 
 _SAME_FENCE = tasks.c.fence == bindparam("under_fence")
@@ -64,7 +66,7 @@ def settle_success(connection: Connection, claim: Claim, result: Mapping[str, ob
         return Settled.SUCCEEDED
     if end_held(connection, _EXPIRE, claim.task, actor=claim.owner):
         return Settled.EXPIRED
-    return _settled_before(connection, claim)
+    return Settled.NOT_HELD
 
 
 def settle_failure(
@@ -92,12 +94,15 @@ def settle_failure(
             return Settled.DEAD
     elif retry_later(connection, _RETRY, task, actor=actor, delay_s=delay_s, work_queue=work_queue, record=record):
         return Settled.RETRYING
-    return _settled_before(connection, claim)
+    return Settled.NOT_HELD
 
 
 def failure_record(error_class: str, message: str) -> dict[str, str | None]:
     """The bind parameters that record a failure, bounded to their columns."""
-    return {"new_class": error_class[:64], "new_message": message or None}
+    return {
+        "new_class": error_class[:FAILURE_CLASS_CHARACTERS_MAX],
+        "new_message": message[:FAILURE_MESSAGE_CHARACTERS_MAX] or None,
+    }
 
 
 def retry_later(
@@ -120,33 +125,3 @@ def retry_later(
 def end_held(connection: Connection, steps: tuple[Transition, ...], task: Task, *, actor: str, **bound: object) -> bool:
     """Apply the first of `steps` that is possible; False: none is, because the task is no longer held under the fence of `task`."""
     return any(apply(connection, step, task.id, actor=actor, under_fence=task.fence, **bound) for step in steps)
-
-
-_OF_STATE = {
-    TaskState.SUCCEEDED: Settled.SUCCEEDED,
-    TaskState.RETRYING: Settled.RETRYING,
-    TaskState.FAILED: Settled.FAILED,
-    TaskState.DEAD: Settled.DEAD,
-    TaskState.CANCELLED: Settled.CANCELLED,
-    TaskState.EXPIRED: Settled.EXPIRED,
-}
-
-
-_OWN_TRANSITION = (
-    select(audit.c.to_status)
-    .where(
-        audit.c.task_id == bindparam("of_task"),
-        audit.c.fence == bindparam("under_fence"),
-        audit.c.actor == bindparam("by"),
-        audit.c.to_status.in_(tuple(_OF_STATE)),
-    )
-    .order_by(audit.c.id.desc())
-    .limit(1)
-)
-
-
-def _settled_before(connection: Connection, claim: Claim) -> Settled:
-    """No transition was possible: an earlier try of this attempt was committed and its reply lost, or the task was taken over."""
-    bound = {"of_task": claim.task.id, "under_fence": claim.fence, "by": claim.owner}
-    state = connection.scalar(_OWN_TRANSITION, bound)
-    return Settled.NOT_OURS if state is None else _OF_STATE[TaskState(state)]

@@ -43,7 +43,7 @@ class UnconditionalWorker(Worker):
         kept = None if result is None else document(result)
         own = {"own_id": claim.task.id}
         if connection.execute(_SUCCEED, {**own, "own_fence": claim.fence, "kept": kept}).rowcount == 0:
-            return Settled.NOT_OURS
+            return Settled.NOT_HELD
         connection.execute(_WRITE_AUDIT, {**own, "by": claim.owner})
         return Settled.SUCCEEDED
 

@@ -38,13 +38,13 @@ class UnfencedWorker(Worker):
     def settle_success(self, connection: Connection, claim: Claim, result: Mapping[str, object] | None) -> Settled:
         """Settle without the fence."""
         kept = None if result is None else document(result)
-        return Settled.SUCCEEDED if self._apply(connection, _SUCCEED, claim, kept=kept) else Settled.NOT_OURS
+        return Settled.SUCCEEDED if self._apply(connection, _SUCCEED, claim, kept=kept) else Settled.NOT_HELD
 
     def settle_failure(self, connection: Connection, claim: Claim, failure: Failure, *, delay_s: float) -> Settled:
         """Settle without the fence."""
         task, record = claim.task, failure_record(failure.error_class, failure.message)
         if failure.kind == "permanent":
-            return Settled.FAILED if self._apply(connection, _FAIL, claim, **record) else Settled.NOT_OURS
+            return Settled.FAILED if self._apply(connection, _FAIL, claim, **record) else Settled.NOT_HELD
         if task.has_used_up(self.options.retry_policy.attempts_max):
             if self._apply(connection, _BURY, claim, **record):
                 dead_letter.write(connection, task, "exhausted", dead_queue=self.topology.dead_queue)
@@ -52,7 +52,7 @@ class UnfencedWorker(Worker):
         elif self._apply(connection, _RETRY, claim, delay_us=microseconds(delay_s), **record):
             outbox.put(connection, task.id, self.topology.work_queue, trace_id=task.trace_id, delay_s=delay_s)
             return Settled.RETRYING
-        return Settled.NOT_OURS
+        return Settled.NOT_HELD
 
     def _apply(self, connection: Connection, steps: tuple[Transition, ...], claim: Claim, **bound: object) -> bool:
         return any(apply(connection, step, claim.task.id, actor=claim.owner, **bound) for step in steps)
