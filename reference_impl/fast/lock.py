@@ -5,6 +5,7 @@ Not guaranteed after a failover: replication is asynchronous, the new primary ma
 it. So the lock only prevents duplicate work; the fence, checked in the database, protects the data.
 """
 
+import contextlib
 from dataclasses import dataclass
 
 from sqlalchemy import BigInteger, Connection, Engine, String, and_, bindparam, insert, or_, select, update
@@ -68,10 +69,8 @@ def renew(runtime: Runtime, cache: Cache, lock: HeldLock, *, ttl_s: float) -> bo
 def release(runtime: Runtime, cache: Cache, lock: HeldLock) -> None:
     """Release the lock. If Redis does not answer, the lock expires by itself."""
     runtime.observer.lock_released(lock.name, lock.fence)
-    try:
+    with contextlib.suppress(CacheUnavailable):
         cache.release_lock(lock.name, lock.owner)
-    except CacheUnavailable:
-        return
 
 
 _ACCEPTED = select(fences.c.fence).where(fences.c.name == bindparam("named"))

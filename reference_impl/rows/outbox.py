@@ -49,7 +49,7 @@ _DUE = (
     .limit(bindparam("rows_max", type_=Integer))
     .with_for_update(skip_locked=True)
 )
-_IDS = bindparam("ids", expanding=True, type_=BigInteger)
+_IDS = bindparam("ids", type_=BigInteger)
 _CLAIM = (
     update(outbox)
     .where(outbox.c.id.in_(_IDS), outbox.c.status == PENDING, _IS_FREE)

@@ -90,14 +90,10 @@ def _roll_back(connection: Connection) -> None:
         connection.invalidate()
 
 
-def _code(error: DBAPIError) -> int | None:
-    arguments = getattr(error.orig, "args", ())
-    return arguments[0] if arguments and isinstance(arguments[0], int) else None
-
-
 def _is_rolled_back(error: DBAPIError) -> bool:
     """Whether the server's error states unambiguously that the transaction was rolled back."""
-    return _code(error) in _ROLLED_BACK or "database is locked" in str(error.orig)
+    arguments = getattr(error.orig, "args", ())
+    return next(iter(arguments), None) in _ROLLED_BACK or "database is locked" in str(error.orig)
 
 
 def _may_succeed(error: DBAPIError) -> bool:
