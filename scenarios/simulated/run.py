@@ -35,7 +35,7 @@ from scenarios.simulated.coverage import Coverage
 from scenarios.simulated.probe import KILLED_BY_TASK, SimulatedProbe
 from scenarios.simulated.stage import SimulatedStage
 from scenarios.simulated.strays import Strays
-from scenarios.simulated.system import Simulation, without
+from scenarios.simulated.system import ComesToRest, Simulation, without
 from scenarios.simulated.worlds.plan import SURE_TRIES, WorldPlan, call_faults_by_call, strike_of
 
 LONGEST_PREEMPTION_S = 3.0
@@ -51,7 +51,7 @@ class Simulated:
 
     `deviations`: every delay other than the default, if they were to be kept. `missed`: number of its faults that never bit.
     `gone`: processes that ended by themselves, and why. `calls`: number of calls, by fiber; `calls_at_first_fault`: of these, the
-    number before the first call fault.
+    number before the first call fault. `work_left`: what the system had not finished long after the last task.
     """
 
     plan: WorldPlan
@@ -68,6 +68,7 @@ class Simulated:
     calls_at_first_fault: Mapping[str, int]
     phases_ns: Mapping[str, int]
     problems: Sequence[str]
+    work_left: Sequence[str]
     policy: Policy
     steps: int
     virtual_s: float
@@ -110,7 +111,7 @@ class WorldRun:
         self, plan: WorldPlan, simulation: Simulation, *, drive: Drive | None = None, keep_delays: bool = False
     ) -> None:
         self.plan = plan
-        self._simulation = simulation = without(simulation, plan.without)
+        self._simulation = simulation = _as_planned(simulation, plan)
         self._deviations: dict[str, dict[int, int]] | None = {} if keep_delays else None
         self.coverage = Coverage()
         self._call_faults = CallFaults(plan.call_faults, self.coverage)
@@ -137,6 +138,7 @@ class WorldRun:
             self.coverage,
             api_numbers(plan),
             checks_fences=plan.without != "fence",
+            awaits_rest=plan.awaits_rest,
         )
         self._call_faults.set_up(self.world, self.stage.events)
         self._strays = Strays(self.world, plan.strays)
@@ -194,6 +196,7 @@ class WorldRun:
             calls_at_first_fault=self._call_faults.calls_at_first,
             phases_ns=self.stage.phases_ns,
             problems=problems,
+            work_left=self.stage.work_left,
             policy=terms.policy,
             steps=self.world.scheduler.steps,
             virtual_s=self.world.now_ns / 1e9,
@@ -207,7 +210,7 @@ class WorldRun:
             policy=self._simulation.terms.policy,
             problems=problems,
             violated=[*violated_assumptions(history), *self._crashes()],
-            unmet=_too_little_work(self.plan, history),
+            unmet=[*_too_little_work(self.plan, history), *self.stage.work_left],
         )
 
     def _probe(self, process: str) -> SimulatedProbe:
@@ -220,6 +223,11 @@ class WorldRun:
         """Processes that ended by themselves, not by the plan: their further behaviour is unknown."""
         gone = self.experiment.supervisor.gone
         return [f"{one} (a crash that was not planned)" for one in gone if not one.endswith(KILLED_BY_TASK)]
+
+
+def _as_planned(simulation: Simulation, plan: WorldPlan) -> Simulation:
+    simulation = without(simulation, plan.without)
+    return simulation.tidying() if plan.awaits_rest and isinstance(simulation, ComesToRest) else simulation
 
 
 def _too_little_work(plan: WorldPlan, history: History) -> list[str]:

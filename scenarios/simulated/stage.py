@@ -21,6 +21,7 @@ from scenarios.simulated.call_faults import CallFaults
 from scenarios.simulated.coverage import PHASE_OF_POINT, Coverage
 from scenarios.simulated.flows import FiberFlow, FiberSignal
 from scenarios.simulated.record import EventList
+from scenarios.simulated.rest import await_rest
 from scenarios.simulated.system import Simulation
 
 
@@ -50,7 +51,8 @@ class SimulatedClient:
 class SimulatedStage:
     """A `scenarios.experiment.stage.Stage` of fibers.
 
-    `calls`: number of calls by fiber at the start of the account phase: later calls are the lab's own.
+    `calls`: number of calls by fiber at the start of the account phase: later calls are the lab's own, or those of a system that comes to
+    rest. `work_left`: what it had not finished in time.
     """
 
     def __init__(
@@ -63,12 +65,15 @@ class SimulatedStage:
         api_numbers: Mapping[str, int],
         *,
         checks_fences: bool = True,
+        awaits_rest: bool = False,
     ) -> None:
         self.world = world
         self.events = EventList(world.scheduler)
         self.outside = Outside(self.events, self.now_ns, self.signal, checks_fences=checks_fences)
         self.phases_ns: dict[str, int] = {}
         self.calls: dict[str, int] = {}
+        self.work_left: list[str] = []
+        self._awaits_rest = awaits_rest
         self._simulation = simulation
         self._engine = engine
         self._call_faults = call_faults
@@ -107,10 +112,12 @@ class SimulatedStage:
         """Without effect: no one watches a world."""
 
     def begin(self, phase: str) -> None:
-        """Record the phase; before the account, also the number of calls."""
+        """Record the phase. Before the account, also record the number of calls, and await the rest of the system if the plan says so."""
         self.phases_ns[phase] = self.now_ns()
         if phase == "account":
             self.calls = dict(self.world.network.calls)
+            if self._awaits_rest:
+                self.work_left = await_rest(self.world.scheduler, self._simulation, self._engine)
 
     def client(self, name: str) -> SimulatedClient:
         """A client of the API that the plan gives it; by default, of the first."""

@@ -115,6 +115,21 @@ def without(simulation: Simulation, net: str) -> Simulation:
     return simulation.without(net)
 
 
+@runtime_checkable
+class ComesToRest(Protocol):
+    """A simulation whose system has work of its own besides tasks, and finishes it when no task is left."""
+
+    def tidying(self) -> Simulation:
+        """The same system, set to finish that work soon."""
+
+    @property
+    def rests_within_s(self) -> float:
+        """How long that takes at most, after every fault is over and every task has ended."""
+
+    def work_left(self, engine: Engine) -> Sequence[str]:
+        """The work that is left, a clause each; none: the system is at rest."""
+
+
 def simulation_of(system: System) -> Simulation:
     """The simulation that the system provides.
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from reference_impl.fast.lock import HeldLock
+from reference_impl.loops.rescuer import Rescuer
 from reference_impl.loops.worker import Worker
 from reference_impl.ports import Consumer, Delivery
 from scenarios.errors import NotAToken
@@ -97,10 +99,38 @@ def test_a_task_that_always_kills_its_worker_is_buried_with_one_letter() -> None
     assert broken_promises(world) == []
 
 
+def test_a_world_ends_only_when_the_outbox_is_empty_if_its_plan_says_so() -> None:
+    plan = WorldPlan("swarm", 1, (task(outcomes=["transient"]),), SMALL, awaits_rest=True)
+
+    world = simulate(plan, REFERENCE)
+
+    assert (list(world.work_left), world.judgement.exit_code) == ([], 0)
+    assert {step.what for step in world.trace.steps} >= {"delete outbox"}
+
+
+class Hoarding(Rescuer):
+    """Deletes no row."""
+
+    __slots__ = ()
+
+    def _purge(self, held: HeldLock) -> bool:
+        return True
+
+
+def test_a_system_that_never_comes_to_rest_is_seen() -> None:
+    plan = WorldPlan("swarm", 1, (task(),), SMALL, awaits_rest=True)
+
+    world = simulate(plan, replace(REFERENCE, patch=with_classes(rescuer=Hoarding)))
+
+    assert list(world.work_left) == ["no rest: 1 rows of the outbox are SENT 25.5 s after the last task"]
+    assert world.judgement.exit_code == 3
+
+
 def test_the_swarm_draws_each_of_them() -> None:
     plans = [swarm.world_of(seed, REFERENCE.terms) for seed in range(1, 1500)]
 
     assert {stray.body for plan in plans for stray in plan.strays} == set(BODIES)
+    assert 0.1 < sum(plan.awaits_rest for plan in plans) / len(plans) < 0.2
     assert any(one.payload["work_s"] > 4 for plan in plans for one in plan.tasks)
     assert any(one.payload.get("outcomes", [])[:1] == ["die"] for plan in plans for one in plan.tasks)
 

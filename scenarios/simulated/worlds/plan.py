@@ -104,6 +104,7 @@ class WorldPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     must_bite: bool = False  # whether a strike whose trigger never occurs makes the run unknown
     strays: tuple[PlannedStray, ...] = ()
     without: str = ""  # the safety net that is off (scenarios.simulated.system.NETS)
+    awaits_rest: bool = False  # whether the system also has to finish work of its own (scenarios.simulated.rest)
     patience_s: float = 3.0  # how long after the last submission a fault may still wait for its trigger
 
 

@@ -6,10 +6,10 @@ from functools import lru_cache
 from heapq import merge
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from reference_impl.rows.dead_letter import REDRIVEN
-from reference_impl.rows.schema import audit, dead_letters, tasks
+from reference_impl.rows.schema import audit, dead_letters, outbox, tasks
 from reference_impl.task import TaskState
 from scenarios.contract.system import Account
 from scenarios.record.history import Event
@@ -25,6 +25,7 @@ LISTS: Mapping[str, str] = {
 }
 
 _ACCOUNT = select(tasks.c.payload, tasks.c.status)
+_OUTBOX = select(outbox.c.status, func.count()).group_by(outbox.c.status).order_by(outbox.c.status)
 _TRANSITIONS = select(audit, tasks.c.payload).join(tasks, tasks.c.id == audit.c.task_id).order_by(audit.c.id)
 _LETTERS = (
     select(dead_letters, tasks.c.payload).join(tasks, tasks.c.id == dead_letters.c.task_id).order_by(dead_letters.c.id)
@@ -37,6 +38,11 @@ def account_of(connection: Connection) -> Account:
     for payload, status in connection.execute(_ACCOUNT):
         lists[LISTS.get(status, "pending")].append(_task(payload))
     return Account(**{name: tuple(sorted(names)) for name, names in lists.items()})
+
+
+def work_left_of(connection: Connection) -> Sequence[str]:
+    """The rows of the outbox by status, a clause each."""
+    return [f"{count} rows of the outbox are {status}" for status, count in connection.execute(_OUTBOX)]
 
 
 def trail_of(connection: Connection, epoch_ns: int = 0) -> Sequence[Event]:

@@ -30,10 +30,12 @@ from scenarios.contract.tasklab_probe import TaskError
 from scenarios.record.history import Event
 from scenarios.simulated.system import MakeProbe, Sizes, Terms
 from scenarios.systems.reference.probe import LeaseRecorder, handler, leader_job
-from scenarios.systems.reference.rows import account_of, trail_of
+from scenarios.systems.reference.rows import account_of, trail_of, work_left_of
 from scenarios.systems.reference.terms import (
+    BUDGET_S,
     CAPABILITIES,
     CLAIMS,
+    JITTER_MAX,
     LAB,
     NEVER_S,
     RESERVATIONS,
@@ -55,6 +57,7 @@ SIMULATED = replace_settings(
     io_timeout_s=1.0,
     sweep_s=0.4,
     lock_ttl_s=1.0,
+    sweep_batch=2,
     undelivered_after_s=4.0,
     handlers="",
     leader_jobs="",
@@ -63,6 +66,8 @@ SIMULATED = replace_settings(
 """As in the lab, with shorter durations (each margin kept) but longer pauses of idle loops: simulated time is free, polling is not."""
 
 LETTERS_MAX = 1000
+TIDYING_KEPT_S = 3.0
+"""Longer than a relay's claim and shorter than a world, so that rows are deleted while tasks still run."""
 
 _METRICS = Metrics()
 """Shared by all simulated processes: their counters are never read."""
@@ -155,6 +160,21 @@ class ReferenceSimulation:
         """The tasks by state, from their rows."""
         with engine.connect() as connection:
             return account_of(connection)
+
+    def tidying(self) -> "ReferenceSimulation":
+        """The same, except that the rows of sent messages are soon deleted."""
+        return replace(self, settings=replace_settings(self.settings, outbox_kept_s=TIDYING_KEPT_S))
+
+    @property
+    def rests_within_s(self) -> float:
+        """A message waits for its retry, is sent, and its row is kept and then deleted; and what a fault has broken is repaired first."""
+        settings = self.settings
+        return settings.delay_max_s * (1 + JITTER_MAX) + settings.outbox_kept_s + BUDGET_S
+
+    def work_left(self, engine: Engine) -> Sequence[str]:
+        """The rows of the outbox that are not sent, or not deleted."""
+        with engine.connect() as connection:
+            return work_left_of(connection)
 
     def trail(self, engine: Engine, epoch_ns: int) -> Sequence[Event]:
         """The audit rows and the dead letters."""
