@@ -131,12 +131,15 @@ class Trials:
         self._children: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._is_over = False
+        self._control: dict[int, dict[str, int]] = {}
 
     def control(self) -> TrialResult:
-        """The reference unchanged, in the same worlds: it has to survive."""
+        """The reference unchanged, in the same worlds: it has to survive. Its work is the measure for that of the mutants after it."""
         file = DELIVERY_PATH[0]
         source = (HOME / file).read_text(encoding="utf-8")
-        return self._try(GeneratedMutant(Change(file, 1, 1, "none", 0, 0, ""), source))
+        result = self._try(GeneratedMutant(Change(file, 1, 1, "none", 0, 0, ""), source))
+        self._control = result.work
+        return result
 
     def outcomes(self, mutants: Sequence[GeneratedMutant]) -> Iterator[tuple[GeneratedMutant, TrialResult]]:
         """Each with its outcome, as they come. Closing the generator ends the remaining children."""
@@ -205,4 +208,5 @@ class Trials:
             series=list(self._series),
             seed=self._seed,
             cpu_s=self._cpu_s,
+            control=self._control,
         )

@@ -10,6 +10,7 @@ import resource
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from typing import Literal
@@ -23,6 +24,7 @@ from scenarios.simulated.search.explore import explorer_of
 from scenarios.simulated.search.shrink import broken_promises
 from scenarios.simulated.search.token import Token
 from tasklab.mutation.loading import ChangedModule
+from tasklab.mutation.work import COMPARED_AFTER, calls_of, excess
 
 SYSTEM = "reference"
 
@@ -32,13 +34,14 @@ STEPS_BUSY = 20_000
 """A world of more steps has a loop that never rests: the largest of many healthy ones took 7,100."""
 MEMORY_BYTES_MAX = 2 * 2**30
 
-How = Literal["promise", "crash", "stuck", "unknown", "survived"]
+How = Literal["promise", "crash", "stuck", "busy", "unknown", "survived"]
 
 
 class TrialJob(msgspec.Struct, frozen=True):
     """A mutant to try: `source` stands for the module `module` of the file `path`, changed at byte `position`.
 
-    `series`: the worlds of each seed, from `seed` on, for `cpu_s` seconds of this process.
+    `series`: the worlds of each seed, from `seed` on, for `cpu_s` seconds of this process. `control`: the work of the unchanged reference
+    after certain numbers of worlds.
     """
 
     module: str
@@ -48,12 +51,14 @@ class TrialJob(msgspec.Struct, frozen=True):
     series: list[str]
     seed: int
     cpu_s: float
+    control: dict[int, dict[str, int]] = {}
 
 
 class TrialResult(msgspec.Struct, frozen=True):
     """How the mutant was killed, or that it survived. `what`: the promise, the exception, or the problem; `world`: where.
 
-    `reached`: whether its changed statement was executed in any world, or when its module was imported.
+    `reached`: whether its changed statement was executed in any world, or when its module was imported. `work`: of a survivor, as
+    `TrialJob.control`.
     """
 
     how: How
@@ -62,6 +67,7 @@ class TrialResult(msgspec.Struct, frozen=True):
     worlds: int = 0
     cpu_s: float = 0.0
     reached: bool = True
+    work: dict[int, dict[str, int]] = {}
 
 
 def main() -> None:
@@ -87,6 +93,8 @@ def _tried(job: TrialJob) -> TrialResult:
     explorer = explorer_of(SYSTEM)
     began_s = time.process_time()
     worlds = 0
+    calls: Counter[str] = Counter()
+    work: dict[int, dict[str, int]] = {}
     for series, seed in _worlds(job):
         took_s = time.process_time() - began_s
         if took_s > job.cpu_s:
@@ -95,12 +103,18 @@ def _tried(job: TrialJob) -> TrialResult:
         _allow(WORLD_CPU_S)
         name = str(Token(series, SYSTEM, seed))
         try:
-            how, what = _verdict(simulate(explorer.series(series)(seed), explorer.simulation))
+            world = simulate(explorer.series(series)(seed), explorer.simulation)
+            how, what = _verdict(world)
+            calls.update(calls_of(world.trace.steps))
         except Exception as error:  # noqa: BLE001 — as above
             how, what = "crash", _one_line(error)
+        if how == "survived" and worlds in COMPARED_AFTER:
+            work[worlds] = dict(calls)
+            what = excess(worlds, calls, job.control[worlds]) if worlds in job.control else ""
+            how, name = ("busy", f"the worlds up to {name}") if what else (how, name)
         if how != "survived":
             return TrialResult(how, what, name, worlds, round(time.process_time() - began_s, 2))
-    return TrialResult("survived", "", "", worlds, round(time.process_time() - began_s, 2))
+    return TrialResult("survived", "", "", worlds, round(time.process_time() - began_s, 2), work=work)
 
 
 def _worlds(job: TrialJob) -> Iterator[tuple[str, int]]:

@@ -14,6 +14,7 @@ NAMES = {
     "promise": "a broken promise",
     "crash": "a crash",
     "stuck": "a loop or a world without end",
+    "busy": "more than twice the work of the unchanged reference",
     "unknown": "an unknown verdict",
 }
 

@@ -55,6 +55,20 @@ def test_a_change_of_nothing_survives_and_its_worlds_are_counted() -> None:
 
 
 @pytest.mark.slow
+def test_work_that_is_done_again_and_again_kills_its_mutant_and_not_the_reference() -> None:
+    trials = Trials(1, 4.0, 1)
+    again = mutant("loops/heartbeat.py", "self._claims.pop((claim.task.id, claim.fence), None)", "pass")
+    same = mutant("loops/heartbeat.py", "claim.fence), None)", "claim.fence), None) ")
+
+    control = trials.control()
+    results = {one.change.after: result for one, result in trials.outcomes([again, same])}
+
+    assert control.how == results[same.change.after].how == "survived"
+    assert results["pass"].how == "busy"
+    assert results["pass"].what.startswith("worker heartbeat mysql: ")
+
+
+@pytest.mark.slow
 def test_a_loop_without_end_is_ended_by_the_kernel() -> None:
     result = result_of(mutant("loops/relay.py", "return 0", "\n            while True: pass"))
 
