@@ -32,6 +32,7 @@ from scenarios.record.history import Event, History, Recorded
 from scenarios.record.run_facts import FaultRecord
 from scenarios.simulated.call_faults import CallFaults
 from scenarios.simulated.coverage import Coverage
+from scenarios.simulated.losses import spawn_loss
 from scenarios.simulated.probe import KILLED_BY_TASK, SimulatedProbe
 from scenarios.simulated.stage import SimulatedStage
 from scenarios.simulated.strays import Strays
@@ -152,6 +153,8 @@ class WorldRun:
         """Run and judge the world."""
         self.world.spawn("lab", self._run)
         self._strays.spawn()
+        if self.plan.loss is not None:
+            spawn_loss(self.world, self.plan.loss)
         try:
             self.world.scheduler.run()
         except WorldStuck as error:

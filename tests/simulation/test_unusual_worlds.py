@@ -16,7 +16,7 @@ from scenarios.simulated.search.shrink import broken_promises
 from scenarios.simulated.search.token import Token, read_token
 from scenarios.simulated.system import Sizes
 from scenarios.simulated.worlds import swarm
-from scenarios.simulated.worlds.plan import PlannedStray, PlannedTask, WorldPlan
+from scenarios.simulated.worlds.plan import PlannedLoss, PlannedStray, PlannedTask, WorldPlan
 from scenarios.simulated.worlds.unusual import BODIES
 from scenarios.systems.mutant import with_classes
 from scenarios.systems.reference.simulated import ReferenceSimulation
@@ -126,11 +126,28 @@ def test_a_system_that_never_comes_to_rest_is_seen() -> None:
     assert world.judgement.exit_code == 3
 
 
+def test_more_lost_messages_than_a_sweep_repairs_at_once_are_sent_again() -> None:
+    tasks = tuple(task(f"task-{number}") for number in range(1, 6))
+
+    world = simulate(WorldPlan("swarm", 1, tasks, SMALL, loss=PlannedLoss(0.0, 1.0)), REFERENCE)
+
+    assert broken_promises(world) == []
+    assert len(events(world, "final")[0].done) == len(tasks)
+    assert min(event.t_ns for event in events(world, "attempt.start")) > 4e9
+
+
+def test_no_message_is_lost_where_nothing_sends_it_again() -> None:
+    terms = REFERENCE.without("sweep").terms
+
+    assert not any(swarm.world_of(seed, terms).loss for seed in range(1, 300))
+
+
 def test_the_swarm_draws_each_of_them() -> None:
     plans = [swarm.world_of(seed, REFERENCE.terms) for seed in range(1, 1500)]
 
     assert {stray.body for plan in plans for stray in plan.strays} == set(BODIES)
-    assert 0.1 < sum(plan.awaits_rest for plan in plans) / len(plans) < 0.2
+    assert 0.07 < sum(plan.awaits_rest for plan in plans) / len(plans) < 0.15
+    assert 0.02 < sum(plan.loss is not None for plan in plans) / len(plans) < 0.06
     assert any(one.payload["work_s"] > 4 for plan in plans for one in plan.tasks)
     assert any(one.payload.get("outcomes", [])[:1] == ["die"] for plan in plans for one in plan.tasks)
 

@@ -54,7 +54,8 @@ class BrokerServer(Service):
 
     A kill may lose unconfirmed messages, acknowledgements that arrived less than `WRITE_NS` before it, and young queues. The caller
     of `kill_losing` chooses what is lost; young queues are lost only if `forgets_queues` is set. If `redelivers` is False, a message
-    that returns unacknowledged is dropped, unlike in a real broker: then only other layers of the system can recover its task.
+    that returns unacknowledged is dropped, unlike in a real broker: then only other layers of the system can recover its task. While
+    `loses` is True, new messages are confirmed and dropped.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -63,6 +64,7 @@ class BrokerServer(Service):
         self.queues: dict[str, Queue] = {}
         self.forgets_queues = True
         self.redelivers = True
+        self.loses = False
         self._unwritten: list[tuple[Queue, Stored]] = []
         self._publishing: Waiters = []
 
@@ -99,7 +101,8 @@ class BrokerServer(Service):
         def write() -> None:
             if entry in self._unwritten:  # else the broker was killed meanwhile
                 self._unwritten.remove(entry)
-                queue.ready.append(entry[1])
+                if not self.loses:
+                    queue.ready.append(entry[1])
                 when_written(True)
                 self._dispatch(queue)
 

@@ -77,6 +77,13 @@ class PlannedStray(msgspec.Struct, frozen=True, omit_defaults=True):
     body: str
 
 
+class PlannedLoss(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A time in which the broker loses every message that it confirms."""
+
+    at_s: float
+    lasts_s: float
+
+
 class DelayPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     """How requests and answers are delayed: `steady`, `erratic`, or `preempting` (see chaos.simulation.network.delays), or as `stated`."""
 
@@ -103,6 +110,7 @@ class WorldPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     read_every_s: float = 0.0  # 0: no status is read while tasks run
     must_bite: bool = False  # whether a strike whose trigger never occurs makes the run unknown
     strays: tuple[PlannedStray, ...] = ()
+    loss: PlannedLoss | None = None
     without: str = ""  # the safety net that is off (scenarios.simulated.system.NETS)
     awaits_rest: bool = False  # whether the system also has to finish work of its own (scenarios.simulated.rest)
     patience_s: float = 3.0  # how long after the last submission a fault may still wait for its trigger

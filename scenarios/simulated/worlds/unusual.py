@@ -1,4 +1,4 @@
-"""What few worlds of the swarm have besides: work that is longer than a lease, a message that the system never sent, and rest at the end.
+"""What few worlds of the swarm have besides: work longer than a lease, messages never sent, messages lost, and rest at the end.
 
 Drawn from a chance of their own, so that every other part of a world stays the same.
 """
@@ -9,13 +9,14 @@ import msgspec
 
 from scenarios.judging.premises import UNSTATED_S
 from scenarios.simulated.system import Terms
-from scenarios.simulated.worlds.plan import DelayPlan, PlannedStray, PlannedTask, WorldPlan
+from scenarios.simulated.worlds.plan import DelayPlan, PlannedLoss, PlannedStray, PlannedTask, WorldPlan
 
 Replace = msgspec.structs.replace
 
 LONG_SHARE = 0.2
 STRAY_SHARE = 0.1
-REST_SHARE = 0.15
+REST_SHARE = 0.1
+LOSS_SHARE = 0.04
 LEASES_OF_LONG_WORK = 5.0
 """So many leases long is long work: beyond the time in which one renewal has to come, and below that for which a retry may wait."""
 AFTER_THE_STORM_S = 5.0
@@ -41,7 +42,7 @@ BODIES = (
 
 
 def with_unusual(plan: WorldPlan, terms: Terms) -> WorldPlan:
-    """The plan, in some worlds with long work, in some with a strange message, in some with a wait until the system is at rest."""
+    """The plan, in some worlds with long work, a strange message, lost messages, or a wait until the system is at rest."""
     chance = Random(f"{plan.seed}/{plan.scenario}/unusual")
     if chance.random() < LONG_SHARE and _is_quick(plan.delays):
         number = chance.randrange(len(plan.tasks))
@@ -49,7 +50,10 @@ def with_unusual(plan: WorldPlan, terms: Terms) -> WorldPlan:
         plan = Replace(plan, tasks=(*plan.tasks[:number], long, *plan.tasks[number + 1 :]))
     if chance.random() < STRAY_SHARE:
         plan = Replace(plan, strays=(PlannedStray(round(chance.uniform(0.0, 1.2), 4), chance.choice(BODIES)),))
-    return Replace(plan, awaits_rest=chance.random() < REST_SHARE)
+    plan = Replace(plan, awaits_rest=chance.random() < REST_SHARE)
+    if chance.random() < LOSS_SHARE and terms.stands_forgotten_queues:
+        plan = Replace(plan, loss=PlannedLoss(round(chance.uniform(0.0, 1.5), 4), round(chance.uniform(0.1, 1.5), 4)))
+    return plan
 
 
 def _long(chance: Random, task: PlannedTask, lease_s: float) -> PlannedTask:
