@@ -30,6 +30,18 @@ def test_a_sweep_goes_on_in_batches_until_nothing_is_left(world: World) -> None:
     assert world.metrics.swept.labels("lease ran out")._value.get() == 5
 
 
+def test_more_lost_messages_than_a_batch_are_sent_again_in_one_sweep(world: World) -> None:
+    """R14: after the broker lost its queue."""
+    tasks = [world.submit() for _ in range(5)]
+    world.publish()
+    world.time.pass_(SETTINGS.undelivered_after_s + 1)
+
+    assert batches_of(world, 2).sweep(world.lead())
+
+    assert [len(world.outbox(task_id=task.id)) for task in tasks] == [2] * 5
+    assert world.metrics.swept.labels("not delivered")._value.get() == 5
+
+
 def test_a_sweep_is_bounded_and_the_longest_silent_come_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """R14: a crowd of one kind does not keep the others waiting for ever."""
     monkeypatch.setattr(rescuer, "ROUNDS_MAX", 2)
