@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Literal
 
-from scenarios.record.events import FINAL_LISTS, Event
+from scenarios.record.events import FINAL_LISTS, NS_PER_S, Event, ns_of
 
 FOREVER_NS = 2**63 - 1
 """Later than every event."""
@@ -135,6 +135,14 @@ class TaskTimeline:
         """The latest deadline of its submissions."""
         stated = [event.deadline_s for event in self.submissions if event.deadline_s is not None]
         return max(stated) if stated else None
+
+    @property
+    def earliest_deadline_ns(self) -> int | None:
+        """The earliest instant at which its deadline can pass: a system may count from its first submission, not from the answer."""
+        left_s = [
+            event.deadline_s - event.t_ns / NS_PER_S for event in self.submissions if event.deadline_s is not None
+        ]
+        return self.invoked_ns + ns_of(min(left_s)) if left_s else None
 
     @property
     def due_s(self) -> tuple[float, float] | None:

@@ -36,8 +36,9 @@ from scenarios.simulated.losses import spawn_loss
 from scenarios.simulated.probe import KILLED_BY_TASK, SimulatedProbe
 from scenarios.simulated.stage import SimulatedStage
 from scenarios.simulated.strays import Strays
-from scenarios.simulated.system import ComesToRest, Simulation, without
+from scenarios.simulated.system import ComesToRest, Documented, Simulation, without
 from scenarios.simulated.worlds.plan import SURE_TRIES, WorldPlan, call_faults_by_call, strike_of
+from scenarios.simulated.worlds.unusual import is_quick
 
 LONGEST_PREEMPTION_S = 3.0
 RESTARTS_MAX = 1000
@@ -130,7 +131,7 @@ class WorldRun:
         self.world.broker.redelivers = plan.without != "redelivery"
         self.world.cache.answers_fast_state = plan.without != "cache"
         self.world.cache.excludes = plan.without != "lock"
-        engine = reading_engine(self.world.scheduler, self.world.database)
+        self._engine = engine = reading_engine(self.world.scheduler, self.world.database)
         self.stage = SimulatedStage(
             self.world,
             simulation,
@@ -213,8 +214,13 @@ class WorldRun:
             policy=self._simulation.terms.policy,
             problems=problems,
             violated=[*violated_assumptions(history), *self._crashes()],
-            unmet=[*_too_little_work(self.plan, history), *self.stage.work_left],
+            unmet=[*_too_little_work(self.plan, history), *self.stage.work_left, *self._contradictions(history)],
         )
+
+    def _contradictions(self, history: History) -> Sequence[str]:
+        if not isinstance(self._simulation, Documented):
+            return ()
+        return self._simulation.contradictions(self._engine, history, is_quick=is_quick(self.plan.delays))
 
     def _probe(self, process: str) -> SimulatedProbe:
         return SimulatedProbe(self.world, self.world.processes[process], self.stage.outside, self.stage.events)

@@ -44,7 +44,7 @@ BODIES = (
 def with_unusual(plan: WorldPlan, terms: Terms) -> WorldPlan:
     """The plan, in some worlds with long work, a strange message, lost messages, or a wait until the system is at rest."""
     chance = Random(f"{plan.seed}/{plan.scenario}/unusual")
-    if chance.random() < LONG_SHARE and _is_quick(plan.delays):
+    if chance.random() < LONG_SHARE and is_quick(plan.delays):
         number = chance.randrange(len(plan.tasks))
         long = _long(chance, plan.tasks[number], terms.pace.lease_s or UNSTATED_S)
         plan = Replace(plan, tasks=(*plan.tasks[:number], long, *plan.tasks[number + 1 :]))
@@ -64,6 +64,6 @@ def _long(chance: Random, task: PlannedTask, lease_s: float) -> PlannedTask:
     return Replace(task, at_s=at_s, payload={"task": task.task, "work_s": work_s}, deadline_s=deadline_s)
 
 
-def _is_quick(delays: DelayPlan) -> bool:
+def is_quick(delays: DelayPlan) -> bool:
     """Whether no lease runs out for the slowness of the network alone."""
     return delays.kind == "steady" or (delays.kind == "erratic" and delays.slow_share * delays.slow_s <= SLOW_MAX_S)

@@ -27,8 +27,9 @@ from reference_impl.settings import Settings
 from scenarios.contract.probe import Probe
 from scenarios.contract.system import Account, Cancel, Operation, Outcome, ReadStatus, Redrive, Submit
 from scenarios.contract.tasklab_probe import TaskError
-from scenarios.record.history import Event
+from scenarios.record.history import Event, History
 from scenarios.simulated.system import MakeProbe, Sizes, Terms
+from scenarios.systems.reference.documented import contradictions
 from scenarios.systems.reference.probe import LeaseRecorder, handler, leader_job
 from scenarios.systems.reference.rows import account_of, trail_of, work_left_of
 from scenarios.systems.reference.terms import (
@@ -180,6 +181,11 @@ class ReferenceSimulation:
         """The audit rows and the dead letters."""
         with engine.connect() as connection:
             return trail_of(connection, epoch_ns)
+
+    def contradictions(self, engine: Engine, history: History, *, is_quick: bool) -> Sequence[str]:
+        """What the world contradicts of what the reference documents."""
+        with engine.connect() as connection:
+            return contradictions(connection, history, self.settings, is_quick=is_quick)
 
     def components(self, ports: Ports, settings: Settings, probe: Probe) -> Components:
         """The components of one process."""

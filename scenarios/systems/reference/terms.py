@@ -102,12 +102,19 @@ def policy_of(settings: Settings) -> Policy:
     )
 
 
-def _delays_s(settings: Settings) -> tuple[tuple[float, float], ...]:
-    """As the reference documents its delays, not as its code computes them: else a wrong computation would be held against itself."""
+def documented_delays_s(settings: Settings) -> tuple[tuple[float, float], ...]:
+    """Least and most time from each failure to its retry's due time, as the reference documents it.
+
+    Not as its code computes it: else a wrong computation would be held against itself.
+    """
     leasts_s = (
         min(settings.delay_max_s, settings.delay_min_s * 2 ** (retry - 1)) for retry in range(1, settings.attempts_max)
     )
-    return tuple((least_s, least_s * (1 + JITTER_MAX) + RETRY_WAIT_S) for least_s in leasts_s)
+    return tuple((least_s, least_s * (1 + JITTER_MAX)) for least_s in leasts_s)
+
+
+def _delays_s(settings: Settings) -> tuple[tuple[float, float], ...]:
+    return tuple((least_s, most_s + RETRY_WAIT_S) for least_s, most_s in documented_delays_s(settings))
 
 
 def pace_of(settings: Settings) -> Pace:

@@ -1,0 +1,140 @@
+"""What the reference documents beyond its promises, held against the tables and the history of a finished world.
+
+Exact, because a world has one clock. Each function returns a sentence for each contradiction.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from chaos.simulation.kernel.clock import EPOCH_NS
+from reference_impl.loops.relay import UNROUTABLE_DELAY_S
+from reference_impl.rows.database_clock import US_PER_S, microseconds
+from reference_impl.rows.schema import audit, outbox, tasks
+from reference_impl.settings import Settings
+from reference_impl.task import HELD, TaskState
+from scenarios.record.history import History, TaskTimeline, ns_of
+from scenarios.systems.reference.rows import US_TO_NS
+from scenarios.systems.reference.terms import documented_delays_s
+
+SLACK_S = 0.3
+"""How much later than a lease or a heartbeat something may happen in a world whose answers are quick."""
+UNSETTLED_S = 1.0
+"""For how long after a fault it may still hinder a claim."""
+
+_ROWS = select(audit, tasks.c.payload).join(tasks, tasks.c.id == audit.c.task_id).order_by(audit.c.id)
+_DELAYED = (
+    select(outbox.c.task_id, outbox.c.created_us, outbox.c.available_us)
+    .where(outbox.c.available_us > outbox.c.created_us)
+    .order_by(outbox.c.id)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Life:
+    """The audit rows of one task, in order; `claims`: those by which an attempt got it."""
+
+    task: str
+    rows: Sequence[Any]
+    claims: Sequence[Any]
+
+    def spent(self, row: Any) -> int:
+        """The number of attempts up to that row since the last redrive before it."""
+        redriven = [one.attempt for one in self.rows if one.from_status == TaskState.DEAD and one.id < row.id]
+        return int(row.attempt) - (redriven[-1] if redriven else 0)
+
+
+def contradictions(connection: Connection, history: History, settings: Settings, *, is_quick: bool) -> list[str]:
+    """What this world contradicts of what the reference documents. `is_quick`: whether all its answers came quickly, faults apart."""
+    lives = _lives(connection)
+    found = [*_misnumbered(lives), *_misreported(lives, history), *_delays(connection, lives, settings)]
+    if is_quick:
+        found += _never_started(lives, history, settings)
+    return found
+
+
+def _lives(connection: Connection) -> dict[str, _Life]:
+    rows: dict[str, list[Any]] = {}
+    for row in connection.execute(_ROWS):
+        rows.setdefault(row.task_id, []).append(row)
+    return {
+        id_: _Life(
+            str(json.loads(own[0].payload)["task"]),
+            own,
+            [row for row in own if row.to_status == TaskState.RUNNING and row.from_status not in HELD],
+        )
+        for id_, own in rows.items()
+    }
+
+
+def _misnumbered(lives: dict[str, _Life]) -> Iterator[str]:
+    """Attempts are numbered 1, 2, 3 and so on over the whole life of a task."""
+    for life in lives.values():
+        numbers = [row.attempt for row in life.claims]
+        if numbers != list(range(1, len(numbers) + 1)):
+            yield f"the attempts at {life.task} are numbered {numbers}"
+
+
+def _misreported(lives: dict[str, _Life], history: History) -> Iterator[str]:
+    """A handler gets the number that its worker got with the claim."""
+    claimed = {(life.task, row.actor, row.attempt) for life in lives.values() for row in life.claims}
+    for timeline in history.tasks.values():
+        for attempt in timeline.attempts:
+            if (attempt.task, attempt.actor, attempt.number) not in claimed:
+                yield f"{attempt.actor} started {attempt.task} as attempt {attempt.number}, which it had not claimed"
+
+
+def _delays(connection: Connection, lives: dict[str, _Life], settings: Settings) -> list[str]:
+    """A retry waits in the outbox for as long as documented, lengthened at random.
+
+    A message may have been postponed, because the broker refused it: a longer time than that of a refusal proves nothing.
+    """
+    found, waited_us, least_us = [], [], []
+    documented = documented_delays_s(settings)
+    for message in connection.execute(_DELAYED):
+        delay_us, life = message.available_us - message.created_us, lives[message.task_id]
+        failures = [row for row in life.rows if row.to_status == TaskState.RETRYING and row.at_us <= message.created_us]
+        number = life.spent(failures[-1]) if failures else 0
+        if delay_us >= UNROUTABLE_DELAY_S * US_PER_S or not 1 <= number <= len(documented):
+            continue
+        least, most = map(microseconds, documented[number - 1])
+        waited_us.append(delay_us)
+        least_us.append(least)
+        if not least - 1 <= delay_us <= most + 1:
+            found.append(f"retry {number} of {life.task} waits {delay_us / US_PER_S:g} s in the outbox")
+    if len(waited_us) > 1 and waited_us == least_us:
+        found.append(f"the delays of {len(waited_us)} retries have no jitter")
+    return found
+
+
+def _never_started(lives: dict[str, _Life], history: History, settings: Settings) -> Iterator[str]:
+    """Whoever has claimed a task begins its attempt, unless the lease or the deadline ends before the answer to the claim comes."""
+    for life in lives.values():
+        timeline = history.tasks[life.task]
+        for row in life.claims:
+            claimed_ns = row.at_us * US_TO_NS - EPOCH_NS
+            until_ns = claimed_ns + ns_of(settings.lease_s + SLACK_S)
+            if not _is_started(timeline, row, claimed_ns) and not _is_excused(history, timeline, claimed_ns, until_ns):
+                yield f"{row.actor} claimed {life.task} at {claimed_ns / 1e9:.3f} s and did not start it"
+
+
+def _is_started(timeline: TaskTimeline, row: Any, claimed_ns: int) -> bool:
+    return any(
+        attempt.actor == row.actor and attempt.number == row.attempt and attempt.started_ns >= claimed_ns
+        for attempt in timeline.attempts
+    )
+
+
+def _is_excused(history: History, timeline: TaskTimeline, from_ns: int, until_ns: int) -> bool:
+    """Whether a fault, a crash, a deadline or the end of the world may have come between."""
+    deadline_ns = timeline.earliest_deadline_ns
+    since_ns = from_ns - ns_of(UNSETTLED_S)
+    return (
+        until_ns >= history.end_ns
+        or (deadline_ns is not None and deadline_ns <= until_ns)
+        or any(since_ns <= crash.t_ns <= until_ns for crashes in history.crashes.values() for crash in crashes)
+        or any(span.overlaps(since_ns, until_ns) for span in history.faults)
+    )

@@ -1,0 +1,74 @@
+"""What the reference documents of its rows is held against every world: numbers of attempts, delays of retries, claims that start."""
+
+import pytest
+
+from reference_impl.attempt import Attempt
+from reference_impl.loops import worker
+from reference_impl.retry import RetryPolicy
+from reference_impl.rows import store
+from reference_impl.rows.schema import tasks
+from reference_impl.rows.transitions import transition
+from reference_impl.task import Claim, TaskState
+from scenarios.judging.verdict import EXIT_UNKNOWN
+from scenarios.simulated.run import simulate
+from scenarios.simulated.system import Sizes
+from scenarios.simulated.worlds.plan import PlannedTask, WorldPlan
+from scenarios.systems.reference.simulated import ReferenceSimulation
+
+REFERENCE = ReferenceSimulation()
+SMALL = Sizes(workers=1, slots=1, rescuers=1)
+
+
+def task(name: str = "task-1", **payload: object) -> PlannedTask:
+    return PlannedTask(0.0, name, {"task": name, "work_s": 0.02, **payload}, tries=10)
+
+
+def problems(*planned: PlannedTask) -> list[str]:
+    world = simulate(WorldPlan("swarm", 1, planned, SMALL), REFERENCE)
+    assert (world.judgement.exit_code == EXIT_UNKNOWN) is bool(world.judgement.problems)
+    return list(world.judgement.problems)
+
+
+TWICE = task(outcomes=["transient"] * 2)
+
+
+def test_the_reference_contradicts_nothing_that_it_documents() -> None:
+    assert problems(TWICE, task("task-2")) == []
+
+
+def test_an_attempt_without_its_number_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Attempt, "number", None)
+
+    assert problems(task()) == ["worker-1 started task-1 as attempt None, which it had not claimed"]
+
+
+def test_attempts_that_are_not_numbered_in_turn_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_two = transition(TaskState.ACCEPTED, TaskState.RUNNING, **{**store._CLAIMED, "attempt": tasks.c.attempt + 2})
+    monkeypatch.setattr(store, "_CLAIM_ACCEPTED", by_two)
+
+    assert problems(task()) == ["the attempts at task-1 are numbered [2]"]
+
+
+def test_a_retry_that_waits_too_long_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RetryPolicy, "bounds_s", lambda *_: (0.7, 0.7))
+
+    assert problems(TWICE) == [f"retry {number} of task-1 waits 0.7 s in the outbox" for number in (1, 2)]
+
+
+def test_retries_that_are_not_spread_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RetryPolicy, "bounds_s", lambda _, attempt: (0.2 * attempt, 0.2 * attempt))
+
+    assert problems(TWICE) == ["the delays of 2 retries have no jitter"]
+
+
+def test_a_claim_that_nobody_uses_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim_task = worker.claim_task
+
+    def drop_first(*args: object, **options: object) -> Claim | None:
+        claim = claim_task(*args, **options)  # type: ignore[arg-type]
+        return None if claim is None or claim.attempt == 1 else claim
+
+    monkeypatch.setattr(worker, "claim_task", drop_first)
+
+    (problem,) = problems(task())
+    assert problem.endswith("and did not start it")
