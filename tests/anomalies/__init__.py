@@ -67,6 +67,7 @@ from tests.anomalies.rows import (
 from tests.anomalies.submissions import (
     cancelled_and_done,
     done_after_its_deadline,
+    expires_before_its_deadline,
     folded_and_forgotten,
     one_key_two_effects,
     one_key_two_ids,
@@ -92,6 +93,7 @@ __all__ = ["AUDITED_KINDS", "KINDS", "Expected", "Plant", "X", "planted"]
 
 
 AUDITED_KINDS: tuple[Plant, ...] = (
+    expires_before_its_deadline,
     skips_running,
     leaves_a_final_state,
     row_overwritten,

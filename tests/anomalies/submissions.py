@@ -51,6 +51,14 @@ def done_after_its_deadline(draft: Draft, at_s: float) -> Expected:
     return {Guarantee.NOT_DONE_AFTER_DEADLINE: (X,)}
 
 
+def expires_before_its_deadline(draft: Draft, at_s: float) -> Expected:
+    """Expired long before its deadline."""
+    draft.submit(at_s, X, deadline_s=at_s + 60)
+    draft.write(f"0.5 database state {X} from=ACCEPTED to=EXPIRED", from_s=at_s)
+    draft.lists["expired"].append(X)
+    return {Guarantee.NOT_DONE_AFTER_DEADLINE: (X,)}
+
+
 def starts_in_a_pause(draft: Draft, at_s: float) -> Expected:
     """Started during a pause, after its grace period."""
     at_s += UNTROUBLED_S

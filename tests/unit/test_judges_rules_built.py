@@ -67,6 +67,10 @@ ENDS = {"ends_at_deadline": True}
         pytest.param(("A",), [*ROWS, "1 w attempt.start A", "4.9 w attempt.ok A", "5.6 database state A from=RUNNING to=SUCCEEDED", DONE], ENDS, id="its row says when"),
         pytest.param("held", [*ROWS, "1 w attempt.start A", "4.9 database state A from=RUNNING to=SUCCEEDED", "6 w attempt.ok A", DONE], ENDS, id="its row was in time"),
         pytest.param("held", ["1 w attempt.start A", "4 w attempt.ok A", "7 w attempt.start A", "8 w attempt.ok A", DONE], ENDS, id="a repeat changes nothing"),
+        pytest.param(("A",), [*ROWS, "2 database state A from=RUNNING to=EXPIRED", final(expired=["A"])], ENDS, id="expired too early"),
+        pytest.param("held", ["0.5 c submit.invoke A deadline_s=9", "3 c submit.ok A deadline_s=9", ROWS[1], "6 database state A from=RUNNING to=EXPIRED", final(expired=["A"])], ENDS, id="expired early by the last answer, and not by the first submission"),
+        pytest.param("held", [*ROWS, "4.6 database state A from=RUNNING to=EXPIRED", final(expired=["A"])], {**ENDS, "tolerance_s": 0.5}, id="expired early within the tolerance"),
+        pytest.param("unknown", [*ROWS, "2 database state A from=RUNNING to=EXPIRED", final(expired=["A"])], {}, id="expired early, and nothing stated"),
     ],
 )  # fmt: skip
 def test_a_task_past_its_deadline_does_not_end_as_done(
