@@ -25,20 +25,21 @@ import time
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
 
+ASK_EVERY_S = 0.1  # how often a handler asks whether to stop
+TOLD_TO_STOP = "told to stop"
 OUTSIDE_TIMEOUT_S = 120.0  # longer than any pause by the lab: a delayed reply must not look like a failure
 
 
 class TaskError(Exception):
-    """The handler failed as its payload demanded; `kind`: transient, permanent or unknown."""
+    """The handler failed as its payload demanded, or was told to stop; `kind`: transient, permanent or unknown."""
 
-    def __init__(self, kind: str, task: str) -> None:
-        super().__init__(f"{kind} failure of task {task}, as planned")
-        self.kind = kind
-        self.task = task
+    def __init__(self, kind: str, task: str, why: str = "as planned") -> None:
+        super().__init__(f"{kind} failure of task {task}, {why}")
+        self.kind, self.task, self.why = kind, task, why
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """For systems that pickle exceptions between processes: the message alone is not enough to construct a copy."""
-        return type(self), (self.kind, self.task)
+        return type(self), (self.kind, self.task, self.why)
 
 
 def digest(result: str) -> str:
@@ -200,26 +201,27 @@ class Probe:
         key: Optional[str] = None,
         fence: Optional[int] = None,
         report: Optional[Callable[[str, int], None]] = None,
+        should_stop: Optional[Callable[[], bool]] = None,
     ) -> Dict[str, Any]:
         """The handler of the lab: record the attempt, work for a while, have the effects, record the end.
 
         `payload`: "task" (its name), "work_s" (duration of the work), "steps" (number of effects, default 1), "reports" (number of
-        progress reports, default 1), "outcomes" (per try: "ok", "transient", "permanent", "unknown" or "die"; "ok" after the end of
-        the list). `attempt`: the system's number of the attempt, if it has one. `key`: the idempotency key for the outside resource
-        (the step is appended). `fence`: the fencing token. `report(step, percent)`: called by the handler to report its progress to
-        the system.
+        progress reports, default 1), "stops" (whether it asks `should_stop` between parts of its work), "outcomes" (per try: "ok",
+        "transient", "permanent", "unknown" or "die"; "ok" after the end of the list). `attempt`: the system's number of the attempt,
+        if it has one. `key`: the idempotency key for the outside resource (the step is appended). `fence`: the fencing token.
+        `report(step, percent)`: called by the handler to report its progress to the system.
 
         Returns what the handler gives to its system: "task"; "result" (a text) if the payload has a "result_size"; "children" (payloads
         to submit) and "then" (a payload to run after all children) if the payload has them.
 
         Raises:
-            TaskError: the payload demanded a failure.
+            TaskError: the payload demanded a failure, or the system told the handler to stop.
         """
         task = str(payload["task"])
         with self._recorded(task, attempt) as handed_back:
             tries = self.outside.arrive("attempt", task)
             handed_back.update(_handed_back(payload, tries))
-            for do, what in self._work(task, payload, tries, attempt, key, fence, report):
+            for do, what in self._work(task, payload, tries, attempt, key, fence, report, should_stop):
                 if do == "rest":
                     self._rest(what)
                 else:
@@ -234,6 +236,7 @@ class Probe:
         key: Optional[str] = None,
         fence: Optional[int] = None,
         report: Optional[Callable[[str, int], Any]] = None,
+        should_stop: Optional[Callable[[], bool]] = None,
     ) -> Dict[str, Any]:
         """`run_task` for a handler that is a coroutine: it does not block the event loop, and `report` may be a coroutine function.
 
@@ -249,7 +252,7 @@ class Probe:
         with self._recorded(task, attempt) as handed_back:
             tries = await wait_for(lambda: self.outside.arrive("attempt", task))
             handed_back.update(_handed_back(payload, tries))
-            for do, what in self._work(task, payload, tries, attempt, key, fence, report):
+            for do, what in self._work(task, payload, tries, attempt, key, fence, report, should_stop):
                 if do == "rest":
                     await asyncio.sleep(what)
                 elif do == "outside":
@@ -304,18 +307,20 @@ class Probe:
         key: Optional[str],
         fence: Optional[int],
         report: Optional[Callable[[str, int], Any]],
+        should_stop: Optional[Callable[[], bool]],
     ) -> Iterator[Tuple[str, Any]]:
         """The steps of the handler: ("rest", seconds), ("report", call) or ("outside", call). `tries`: number of its starts."""
         reports = int(payload.get("reports", 1))
         part_s = float(payload.get("work_s", 0.0)) / (reports + 1)
-        yield "rest", part_s
+        asks = should_stop if payload.get("stops") else None
+        yield from _rests(task, part_s, asks)
         for number in range(1, reports + 1):
             percent = 100 * number // (reports + 1)
             if report is not None:
                 self.record("progress", task=task, attempt=attempt, percent=percent)
                 name = "half-way" if reports == 1 else "part " + str(number)
                 yield "report", lambda name=name, percent=percent: report(name, percent)
-            yield "rest", part_s
+            yield from _rests(task, part_s, asks)
         outcomes = payload.get("outcomes") or ()
         outcome = outcomes[tries - 1] if tries <= len(outcomes) else "ok"
         if outcome == "die":
@@ -334,6 +339,15 @@ class Probe:
             "death", task
         )  # the lab sees when this process hangs up; it may be a child of one that goes on
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _rests(task: str, seconds: float, should_stop: Optional[Callable[[], bool]]) -> Iterator[Tuple[str, float]]:
+    """A part of the work; in smaller parts, between which the handler asks whether to stop, if it can."""
+    parts = 1 if should_stop is None else max(1, round(seconds / ASK_EVERY_S))
+    for _ in range(parts):
+        if should_stop is not None and should_stop():
+            raise TaskError("unknown", task, TOLD_TO_STOP)
+        yield "rest", seconds / parts
 
 
 def _handed_back(payload: Mapping[str, Any], tries: int) -> Dict[str, Any]:

@@ -1,5 +1,6 @@
 """What the reference documents of its rows is held against every world: numbers of attempts, delays of retries, claims that start."""
 
+import msgspec
 import pytest
 
 from reference_impl.attempt import Attempt
@@ -12,7 +13,7 @@ from reference_impl.task import Claim, TaskState
 from scenarios.judging.verdict import EXIT_UNKNOWN
 from scenarios.simulated.run import simulate
 from scenarios.simulated.system import Sizes
-from scenarios.simulated.worlds.plan import PlannedTask, WorldPlan
+from scenarios.simulated.worlds.plan import PlannedCallFault, PlannedStrike, PlannedTask, WorldPlan
 from scenarios.systems.reference.simulated import ReferenceSimulation
 
 REFERENCE = ReferenceSimulation()
@@ -72,3 +73,59 @@ def test_a_claim_that_nobody_uses_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
 
     (problem,) = problems(task())
     assert problem.endswith("and did not start it")
+
+
+CANCELLED = PlannedTask(0.0, "task-1", {"task": "task-1", "work_s": 4.0, "stops": True}, tries=10, cancel_s=1.0)
+EXPIRED = PlannedTask(0.0, "task-1", {"task": "task-1", "work_s": 4.0, "stops": True}, tries=10, deadline_s=1.0)
+UNTOLD = ["attempt 1 at task-1 was not told to stop"]
+
+
+@pytest.mark.parametrize(("planned", "ended"), [(CANCELLED, "cancelled"), (EXPIRED, "expired")])
+def test_a_handler_that_asks_is_told_to_stop(planned: PlannedTask, ended: str) -> None:
+    world = simulate(WorldPlan("swarm", 1, (planned,), SMALL), REFERENCE)
+
+    (end,) = (event for event in world.events if event.event == "attempt.fail")
+    (final,) = (event for event in world.events if event.event == "final")
+    assert (end.t_ns < 2e9, end.detail) == (True, "unknown failure of task task-1, told to stop")
+    assert (getattr(final, ended), list(world.judgement.problems)) == (("task-1",), [])
+
+
+@pytest.mark.parametrize("planned", [CANCELLED, EXPIRED])
+def test_a_handler_that_is_never_told_to_stop_is_seen(planned: PlannedTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Attempt, "should_stop", False)
+
+    later = PlannedTask(4.0, "task-2", {"task": "task-2"})
+
+    assert problems(planned, later) == UNTOLD
+
+
+def test_a_handler_that_is_told_to_stop_for_no_reason_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Attempt, "should_stop", property(lambda attempt: attempt.number == 1))
+
+    assert problems(task(stops=True)) == ["attempt 1 at task-1 was told to stop for no reason"]
+
+
+def test_an_attempt_whose_worker_died_need_not_be_told() -> None:
+    """Found by world swarm~reference~87011869."""
+    killed = PlannedStrike("process_killed", {}, when="AttemptBegun", trigger={"nth": 1}, lasts_s=0.1)
+    later = msgspec.structs.replace(CANCELLED, cancel_s=2.5)
+
+    world = simulate(WorldPlan("swarm", 1, (later,), SMALL, strikes=(killed,)), REFERENCE)
+
+    assert [event.attempt for event in world.events if event.event == "attempt.start"] == [1, 2]
+    assert list(world.judgement.problems) == []
+
+
+def test_an_attempt_need_not_be_told_of_a_cancellation_that_never_arrived() -> None:
+    """Found by world swarm~reference~87047674."""
+    killed = PlannedStrike("process_killed", {}, when="AttemptBegun", trigger={"nth": 1}, lasts_s=0.1)
+    lost = PlannedCallFault("client-task-1", 2, "cut", "before", 0.0)
+    early = msgspec.structs.replace(CANCELLED, cancel_s=0.2)
+
+    world = simulate(WorldPlan("swarm", 1, (early,), SMALL, strikes=(killed,), call_faults=(lost,)), REFERENCE)
+
+    assert [event.event for event in world.events if event.event.startswith("cancel.")] == [
+        "cancel.invoke",
+        "cancel.info",
+    ]
+    assert (world.missed, list(world.judgement.problems)) == (0, [])

@@ -1,5 +1,6 @@
 """Work longer than a lease, messages that the system never sent, and tasks that kill their worker: worlds that put them to the test."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -17,7 +18,7 @@ from scenarios.simulated.search.token import Token, read_token
 from scenarios.simulated.system import Sizes
 from scenarios.simulated.worlds import swarm
 from scenarios.simulated.worlds.plan import PlannedLoss, PlannedStray, PlannedTask, WorldPlan
-from scenarios.simulated.worlds.unusual import BODIES
+from scenarios.simulated.worlds.unusual import BODIES, FAR_DEADLINE_S, ONLY_SLOT
 from scenarios.systems.mutant import with_classes
 from scenarios.systems.reference.simulated import ReferenceSimulation
 
@@ -150,6 +151,44 @@ def test_the_swarm_draws_each_of_them() -> None:
     assert 0.02 < sum(plan.loss is not None for plan in plans) / len(plans) < 0.06
     assert any(one.payload["work_s"] > 4 for plan in plans for one in plan.tasks)
     assert any(one.payload.get("outcomes", [])[:1] == ["die"] for plan in plans for one in plan.tasks)
+
+
+def test_the_swarm_draws_the_rarer_ones() -> None:
+    plans = [swarm.world_of(seed, REFERENCE.terms) for seed in range(1, 1500)]
+    tasks = [one for plan in plans for one in plan.tasks]
+    stoppable = [one for one in tasks if one.payload.get("stops")]
+
+    assert any(one.deadline_s == FAR_DEADLINE_S for one in tasks)
+    assert {(one.cancel_s is None, one.deadline_s is None) for one in stoppable} == {
+        (False, True),
+        (True, False),
+        (True, True),
+    }
+
+
+def first_world(draws: Callable[[WorldPlan], bool]) -> Simulated:
+    plans = (swarm.world_of(seed, REFERENCE.terms) for seed in range(1, 1500))
+    return simulate(next(plan for plan in plans if draws(plan) and plan.delays.kind == "steady"), REFERENCE)
+
+
+def test_a_claim_whose_answer_comes_after_the_deadline_is_drawn_and_starts_nothing() -> None:
+    world = first_world(lambda plan: any(one.fiber == ONLY_SLOT and one.lasts_s == 0.9 for one in plan.call_faults))
+
+    first = world.plan.tasks[0].task
+    claims = [event.t_ns for event in events(world, "state") if (event.task, event.to) == (first, "RUNNING")]
+    (expired,) = (event.t_ns for event in events(world, "state") if (event.task, event.to) == (first, "EXPIRED"))
+    assert len(claims) == 1 < expired
+    assert [event for event in events(world, "attempt.start") if event.task == first] == []
+
+
+def test_a_task_that_is_cancelled_while_its_worker_stands_still_is_drawn_and_the_answer_promises_nothing() -> None:
+    world = first_world(lambda plan: len(plan.strikes) == 1 and (plan.strikes[0].lasts_s or 0.0) > 2.5)
+
+    (answer,) = (
+        event for event in world.events if event.event.startswith("cancel.") and event.event != "cancel.invoke"
+    )
+    assert answer.event == "cancel.info"
+    assert [event.t_ns > answer.t_ns for event in events(world, "effect")] == [True]
 
 
 def test_a_token_carries_strange_messages_and_refuses_letters_that_are_no_bytes() -> None:

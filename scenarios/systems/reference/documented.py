@@ -16,14 +16,16 @@ from reference_impl.rows.database_clock import US_PER_S, microseconds
 from reference_impl.rows.schema import audit, outbox, tasks
 from reference_impl.settings import Settings
 from reference_impl.task import HELD, TaskState
-from scenarios.record.history import History, TaskTimeline, ns_of
+from scenarios.contract.tasklab_probe import TOLD_TO_STOP
+from scenarios.judging.causes import first_crash_ns
+from scenarios.record.history import FOREVER_NS, AttemptRecord, History, TaskTimeline, ns_of
 from scenarios.systems.reference.rows import US_TO_NS
 from scenarios.systems.reference.terms import documented_delays_s
 
 SLACK_S = 0.3
 """How much later than a lease or a heartbeat something may happen in a world whose answers are quick."""
-UNSETTLED_S = 1.0
-"""For how long after a fault it may still hinder a claim."""
+UNSETTLED_S = 2.0
+"""For how long after a fault it may still hinder a claim or a heartbeat."""
 
 _ROWS = select(audit, tasks.c.payload).join(tasks, tasks.c.id == audit.c.task_id).order_by(audit.c.id)
 _DELAYED = (
@@ -35,9 +37,10 @@ _DELAYED = (
 
 @dataclass(frozen=True, slots=True)
 class _Life:
-    """The audit rows of one task, in order; `claims`: those by which an attempt got it."""
+    """The audit rows of one task, in order; `claims`: those by which an attempt got it. `asks`: whether its handler asks to stop."""
 
     task: str
+    asks: bool
     rows: Sequence[Any]
     claims: Sequence[Any]
 
@@ -50,9 +53,12 @@ class _Life:
 def contradictions(connection: Connection, history: History, settings: Settings, *, is_quick: bool) -> list[str]:
     """What this world contradicts of what the reference documents. `is_quick`: whether all its answers came quickly, faults apart."""
     lives = _lives(connection)
+    stoppable = [life for life in lives.values() if life.asks]
     found = [*_misnumbered(lives), *_misreported(lives, history), *_delays(connection, lives, settings)]
+    found += _stopped_for_nothing(stoppable, history)
     if is_quick:
         found += _never_started(lives, history, settings)
+        found += _never_told(stoppable, history, settings)
     return found
 
 
@@ -60,14 +66,13 @@ def _lives(connection: Connection) -> dict[str, _Life]:
     rows: dict[str, list[Any]] = {}
     for row in connection.execute(_ROWS):
         rows.setdefault(row.task_id, []).append(row)
-    return {
-        id_: _Life(
-            str(json.loads(own[0].payload)["task"]),
-            own,
-            [row for row in own if row.to_status == TaskState.RUNNING and row.from_status not in HELD],
-        )
-        for id_, own in rows.items()
-    }
+    return {id_: _life(own) for id_, own in rows.items()}
+
+
+def _life(rows: Sequence[Any]) -> _Life:
+    payload = json.loads(rows[0].payload)
+    claims = [row for row in rows if row.to_status == TaskState.RUNNING and row.from_status not in HELD]
+    return _Life(str(payload["task"]), bool(payload.get("stops")), rows, claims)
 
 
 def _misnumbered(lives: dict[str, _Life]) -> Iterator[str]:
@@ -95,7 +100,9 @@ def _delays(connection: Connection, lives: dict[str, _Life], settings: Settings)
     found, waited_us, least_us = [], [], []
     documented = documented_delays_s(settings)
     for message in connection.execute(_DELAYED):
-        delay_us, life = message.available_us - message.created_us, lives[message.task_id]
+        delay_us, life = message.available_us - message.created_us, lives.get(message.task_id)
+        if life is None:
+            continue  # its task has no rows: outbox_atomic
         failures = [row for row in life.rows if row.to_status == TaskState.RETRYING and row.at_us <= message.created_us]
         number = life.spent(failures[-1]) if failures else 0
         if delay_us >= UNROUTABLE_DELAY_S * US_PER_S or not 1 <= number <= len(documented):
@@ -129,12 +136,59 @@ def _is_started(timeline: TaskTimeline, row: Any, claimed_ns: int) -> bool:
 
 
 def _is_excused(history: History, timeline: TaskTimeline, from_ns: int, until_ns: int) -> bool:
-    """Whether a fault, a crash, a deadline or the end of the world may have come between."""
+    """Whether a deadline, a fault, a crash or the end of the world may have come between."""
     deadline_ns = timeline.earliest_deadline_ns
+    return (deadline_ns is not None and deadline_ns <= until_ns) or _is_disturbed(history, from_ns, until_ns)
+
+
+def _is_disturbed(history: History, from_ns: int, until_ns: int) -> bool:
     since_ns = from_ns - ns_of(UNSETTLED_S)
     return (
         until_ns >= history.end_ns
-        or (deadline_ns is not None and deadline_ns <= until_ns)
         or any(since_ns <= crash.t_ns <= until_ns for crashes in history.crashes.values() for crash in crashes)
         or any(span.overlaps(since_ns, until_ns) for span in history.faults)
     )
+
+
+def _stopped_for_nothing(lives: Sequence[_Life], history: History) -> Iterator[str]:
+    """A handler is told to stop only if its task was cancelled, or is no longer held by its attempt."""
+    stopped = {(one.task, one.actor, one.t_ns) for one in history.events if (one.detail or "").endswith(TOLD_TO_STOP)}
+    for life in lives:
+        cancelled = [one.t_ns for one in history.events if one.event == "cancel.invoke" and one.task == life.task]
+        for attempt in history.tasks[life.task].attempts:
+            ended_ns = attempt.ended_ns
+            if ended_ns is None or (life.task, attempt.actor, ended_ns) not in stopped:
+                continue
+            if min([*cancelled, *_lost_ns(life, attempt)], default=FOREVER_NS) > ended_ns:
+                yield f"attempt {attempt.number} at {life.task} was told to stop for no reason"
+
+
+def _never_told(lives: Sequence[_Life], history: History, settings: Settings) -> Iterator[str]:
+    """A handler that asks learns with a heartbeat that its task was cancelled, or that another process took or ended it."""
+    for life in lives:
+        timeline = history.tasks[life.task]
+        # With a detail it is no answer of the API: the request or the answer was lost.
+        asked = [
+            one.t_ns
+            for one in history.events
+            if one.event == "cancel.info" and one.task == life.task and one.detail is None
+        ]
+        for attempt in timeline.attempts:
+            for reason_ns in [*asked, *_lost_ns(life, attempt)]:
+                since_ns = max(reason_ns, attempt.started_ns)
+                until_ns = since_ns + ns_of(2 * settings.heartbeat_s + SLACK_S)
+                died_ns = first_crash_ns(history, attempt.actor, attempt.started_ns, until_ns)
+                is_over = died_ns is not None or (attempt.ended_ns is not None and attempt.ended_ns <= until_ns)
+                if not is_over and not _is_disturbed(history, since_ns, until_ns):
+                    yield f"attempt {attempt.number} at {life.task} was not told to stop"
+
+
+def _lost_ns(life: _Life, attempt: AttemptRecord) -> list[int]:
+    """When another process than the worker of this attempt moved its task."""
+    claims = [row for row in life.claims if (row.actor, row.attempt) == (attempt.actor, attempt.number)]
+    return [
+        row.at_us * US_TO_NS - EPOCH_NS
+        for claim in claims
+        for row in life.rows
+        if row.id > claim.id and row.actor != attempt.actor
+    ]

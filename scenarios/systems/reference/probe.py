@@ -28,6 +28,7 @@ def handler(find_probe: FindProbe, task_error: type[Exception]) -> Callable[[Att
                 key=attempt.idempotency_key,
                 fence=attempt.fence,
                 report=attempt.report,
+                should_stop=lambda: attempt.should_stop,
             )
         except task_error as error:
             if error.kind == "permanent":  # type: ignore[attr-defined]
