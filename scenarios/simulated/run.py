@@ -32,6 +32,7 @@ from scenarios.record.history import Event, History, Recorded
 from scenarios.record.run_facts import FaultRecord
 from scenarios.simulated.call_faults import CallFaults
 from scenarios.simulated.coverage import Coverage
+from scenarios.simulated.inspection import Inspecting, Inspection
 from scenarios.simulated.probe import KILLED_BY_TASK, SimulatedProbe
 from scenarios.simulated.stage import SimulatedStage
 from scenarios.simulated.strays import Strays
@@ -128,7 +129,7 @@ class WorldRun:
         self.world.broker.redelivers = plan.without != "redelivery"
         self.world.cache.answers_fast_state = plan.without != "cache"
         self.world.cache.excludes = plan.without != "lock"
-        engine = reading_engine(self.world.scheduler, self.world.database)
+        self._engine = engine = reading_engine(self.world.scheduler, self.world.database)
         self.stage = SimulatedStage(
             self.world,
             simulation,
@@ -207,8 +208,15 @@ class WorldRun:
             policy=self._simulation.terms.policy,
             problems=problems,
             violated=[*violated_assumptions(history), *self._crashes()],
-            unmet=_too_little_work(self.plan, history),
+            unmet=[*_too_little_work(self.plan, history), *self._defects(history)],
         )
+
+    def _defects(self, history: History) -> Sequence[str]:
+        """What the system's own simulation finds wrong."""
+        if not isinstance(self._simulation, Inspecting):
+            return ()
+        queues = {name: queue.bodies() for name, queue in self.world.broker.queues.items()}
+        return self._simulation.defects(Inspection(self.plan, history, self.stage.answers, self._engine, queues))
 
     def _probe(self, process: str) -> SimulatedProbe:
         return SimulatedProbe(self.world, self.world.processes[process], self.stage.outside, self.stage.events)
@@ -227,7 +235,10 @@ def _too_little_work(plan: WorldPlan, history: History) -> list[str]:
     accepted = {task for task, timeline in history.tasks.items() if timeline.acknowledged}
     if plan.tasks and not accepted:
         return ["too little work: no submission was acknowledged"]
-    surely = [task.task for task in plan.tasks if task.tries >= SURE_TRIES and task.task not in accepted]
+    taken = {(task.user, task.key or task.task) for task in plan.tasks if task.task in accepted}
+    surely = [
+        task.task for task in plan.tasks if task.tries >= SURE_TRIES and (task.user, task.key or task.task) not in taken
+    ]
     refused = [task for task in surely if _is_refused_in_calm(history, task)]
     return [f"too little work: {', '.join(refused)} was never acknowledged in {SURE_TRIES} tries"] if refused else []
 

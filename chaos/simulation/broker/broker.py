@@ -48,6 +48,10 @@ class Queue:
     subscriptions: deque[Subscription] = field(default_factory=deque)
     acknowledged: deque[tuple[int, Stored]] = field(default_factory=deque)
 
+    def bodies(self) -> list[bytes]:
+        """The messages that wait in it."""
+        return [stored.body for stored in (*self.returned, *self.ready)]
+
 
 class BrokerServer(Service):
     """The broker and its state; each method takes effect at once.

@@ -30,6 +30,7 @@ from scenarios.simulated.worlds.plan import (
     PlannedTask,
     WorldPlan,
 )
+from scenarios.simulated.worlds.shared_keys import with_shared_keys
 from scenarios.simulated.worlds.unusual import with_unusual
 
 NAME = "swarm"
@@ -71,7 +72,7 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         read_every_s=chance.choice((0.0, 0.05, 0.3)),
         patience_s=STRIKE_TIMEOUT_S,
     )
-    return with_unusual(plan, terms)
+    return with_shared_keys(with_unusual(plan, terms), terms)
 
 
 def _tasks(chance: Random, attempts_max: int) -> tuple[PlannedTask, ...]:

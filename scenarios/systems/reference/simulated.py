@@ -28,7 +28,9 @@ from scenarios.contract.probe import Probe
 from scenarios.contract.system import Account, Cancel, Operation, Outcome, ReadStatus, Redrive, Submit
 from scenarios.contract.tasklab_probe import TaskError
 from scenarios.record.history import Event
+from scenarios.simulated.inspection import Inspection
 from scenarios.simulated.system import MakeProbe, Sizes, Terms
+from scenarios.systems.reference.defects import defects
 from scenarios.systems.reference.probe import LeaseRecorder, handler, leader_job
 from scenarios.systems.reference.rows import account_of, trail_of
 from scenarios.systems.reference.terms import (
@@ -160,6 +162,10 @@ class ReferenceSimulation:
         """The audit rows and the dead letters."""
         with engine.connect() as connection:
             return trail_of(connection, epoch_ns)
+
+    def defects(self, inspection: Inspection) -> Sequence[str]:
+        """What the reference never does, whatever the faults."""
+        return defects(inspection)
 
     def components(self, ports: Ports, settings: Settings, probe: Probe) -> Components:
         """The components of one process."""

@@ -1,0 +1,43 @@
+"""What a system's own simulation may look at when its world has ended: every answer, the rows, and what is left in queues.
+
+Beyond the promises, which any system can make: what only this system has stated, such as the code of an answer.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from sqlalchemy import Engine
+
+from scenarios.contract.system import Operation, Outcome
+from scenarios.record.history import History
+from scenarios.simulated.worlds.plan import WorldPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A request of a client, and what it was answered; an outcome without an answer is `info`."""
+
+    operation: Operation
+    outcome: Outcome
+    asked_ns: int
+    answered_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A world that has ended. `queues`: by name, the bodies of the messages that nobody has taken."""
+
+    plan: WorldPlan
+    history: History
+    answers: Sequence[Answer]
+    engine: Engine
+    queues: Mapping[str, Sequence[bytes]]
+
+
+@runtime_checkable
+class Inspecting(Protocol):
+    """A simulation that looks for what its system never does, whatever the faults."""
+
+    def defects(self, inspection: Inspection) -> Sequence[str]:
+        """What is wrong, a sentence each; each makes the world unknown."""

@@ -1,0 +1,30 @@
+"""What the reference never does in a world, whatever the faults: beyond its promises, what it documents of its answers. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from scenarios.contract.system import Submit
+from scenarios.simulated.inspection import Answer, Inspection
+
+
+def defects(inspection: Inspection) -> Sequence[str]:
+    """A sentence for each."""
+    return [*_conflicts_without_cause(inspection.answers)]
+
+
+def _conflicts_without_cause(answers: Sequence[Answer]) -> Iterator[str]:
+    """A key is refused only to whom another task was, or may have been, submitted under it before."""
+    asked = [(answer, answer.operation) for answer in answers if isinstance(answer.operation, Submit)]
+    for answer, submit in asked:
+        if not _is_refused(answer, "409"):
+            continue
+        if not any(
+            other.asked_ns < answer.answered_ns
+            and (before.user, before.key) == (submit.user, submit.key)
+            and before.task != submit.task
+            for other, before in asked
+        ):
+            yield f"{submit.task} was refused for its key, under which {submit.user} has submitted nothing else"
+
+
+def _is_refused(answer: Answer, code: str) -> bool:
+    return answer.outcome.kind == "fail" and (answer.outcome.detail or "").startswith(code)
