@@ -23,6 +23,10 @@ class Answer:
     asked_ns: int
     answered_ns: int
 
+    def has_code(self, code: str) -> bool:
+        """Whether the API refused the request with this HTTP status."""
+        return self.outcome.kind == "fail" and (self.outcome.detail or "").startswith(code)
+
 
 @dataclass(frozen=True, slots=True)
 class Inspection:

@@ -22,6 +22,7 @@ from chaos.faults import (
 from chaos.simulation import SERVICES
 from scenarios.judging.premises import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
+from scenarios.simulated.worlds.late_cancels import with_late_cancels
 from scenarios.simulated.worlds.plan import (
     SURE_TRIES,
     DelayPlan,
@@ -72,7 +73,9 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         read_every_s=chance.choice((0.0, 0.05, 0.3)),
         patience_s=STRIKE_TIMEOUT_S,
     )
-    return with_shared_keys(with_unusual(plan, terms), terms)
+    for add in (with_unusual, with_shared_keys, with_late_cancels):
+        plan = add(plan, terms)
+    return plan
 
 
 def _tasks(chance: Random, attempts_max: int) -> tuple[PlannedTask, ...]:

@@ -4,18 +4,30 @@ from collections.abc import Iterator, Sequence
 
 from scenarios.contract.system import Submit
 from scenarios.simulated.inspection import Answer, Inspection
+from scenarios.systems.reference.refusals import wrong_answers
 
 
 def defects(inspection: Inspection) -> Sequence[str]:
     """A sentence for each."""
-    return [*_conflicts_without_cause(inspection.answers)]
+    return [
+        *_failures(inspection.answers),
+        *_conflicts_without_cause(inspection.answers),
+        *wrong_answers(inspection),
+    ]
+
+
+def _failures(answers: Sequence[Answer]) -> Iterator[str]:
+    """No request ends in an error that the API does not know."""
+    for answer in answers:
+        if (answer.outcome.detail or "").startswith("500"):
+            yield f"{type(answer.operation).__name__} was answered {answer.outcome.detail}"
 
 
 def _conflicts_without_cause(answers: Sequence[Answer]) -> Iterator[str]:
     """A key is refused only to whom another task was, or may have been, submitted under it before."""
     asked = [(answer, answer.operation) for answer in answers if isinstance(answer.operation, Submit)]
     for answer, submit in asked:
-        if not _is_refused(answer, "409"):
+        if not answer.has_code("409"):
             continue
         if not any(
             other.asked_ns < answer.answered_ns
@@ -24,7 +36,3 @@ def _conflicts_without_cause(answers: Sequence[Answer]) -> Iterator[str]:
             for other, before in asked
         ):
             yield f"{submit.task} was refused for its key, under which {submit.user} has submitted nothing else"
-
-
-def _is_refused(answer: Answer, code: str) -> bool:
-    return answer.outcome.kind == "fail" and (answer.outcome.detail or "").startswith(code)
