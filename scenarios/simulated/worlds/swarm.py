@@ -31,6 +31,7 @@ from scenarios.simulated.worlds.plan import (
     PlannedTask,
     WorldPlan,
 )
+from scenarios.simulated.worlds.results import with_results
 from scenarios.simulated.worlds.shared_keys import with_shared_keys
 from scenarios.simulated.worlds.unusual import with_unusual
 
@@ -73,7 +74,7 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         read_every_s=chance.choice((0.0, 0.05, 0.3)),
         patience_s=STRIKE_TIMEOUT_S,
     )
-    for add in (with_unusual, with_shared_keys, with_late_cancels):
+    for add in (with_unusual, with_shared_keys, with_late_cancels, with_results):
         plan = add(plan, terms)
     return plan
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from scenarios.contract.system import Submit
+from reference_impl.task import FINAL, TaskState
+from scenarios.contract.system import ReadStatus, Submit
 from scenarios.simulated.inspection import Answer, Inspection
 from scenarios.systems.reference.refusals import wrong_answers
 
@@ -12,6 +13,7 @@ def defects(inspection: Inspection) -> Sequence[str]:
     return [
         *_failures(inspection.answers),
         *_conflicts_without_cause(inspection.answers),
+        *_wrong_views(inspection),
         *wrong_answers(inspection),
     ]
 
@@ -21,6 +23,19 @@ def _failures(answers: Sequence[Answer]) -> Iterator[str]:
     for answer in answers:
         if (answer.outcome.detail or "").startswith("500"):
             yield f"{type(answer.operation).__name__} was answered {answer.outcome.detail}"
+
+
+def _wrong_views(inspection: Inspection) -> Iterator[str]:
+    """A task that has ended shows no progress any more, and if it is done, the result that it handed back."""
+    has_result = {task.task for task in inspection.plan.tasks if "result_size" in task.payload}
+    for answer in inspection.answers:
+        read, outcome = answer.operation, answer.outcome
+        if not isinstance(read, ReadStatus) or outcome.kind != "ok" or outcome.state not in FINAL:
+            continue
+        if outcome.percent is not None:
+            yield f"{read.task} was read as {outcome.state} and {outcome.percent:g} % done"
+        if outcome.state == TaskState.SUCCEEDED and outcome.result is None and read.task in has_result:
+            yield f"{read.task} was read as {outcome.state} without its result"
 
 
 def _conflicts_without_cause(answers: Sequence[Answer]) -> Iterator[str]:

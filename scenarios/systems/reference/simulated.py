@@ -212,7 +212,13 @@ def _serve(api: Api, operation: Operation) -> Outcome:
             if view is None:
                 return Outcome("fail", detail="404 no such task")
             percent = (view.progress or {}).get("percent")
-            return Outcome("ok", id=view.id, state=view.status, percent=None if percent is None else float(percent))
+            return Outcome(
+                "ok",
+                id=view.id,
+                state=view.status,
+                percent=None if percent is None else float(percent),
+                result=(view.result or {}).get("result"),
+            )
         case Cancel():
             answer, task = api.cancel(operation.id)
             if answer is Cancelled.NOT_FOUND or task is None:
