@@ -30,13 +30,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A world that has ended. `queues`: by name, the bodies of the messages that nobody has taken."""
+    """A world that has ended. `queues`: by name, the messages that nobody has taken. `given_up`: those returned too often."""
 
     plan: WorldPlan
     history: History
     answers: Sequence[Answer]
     engine: Engine
     queues: Mapping[str, Sequence[bytes]]
+    given_up: Sequence[bytes]
 
 
 @runtime_checkable

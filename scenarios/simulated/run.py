@@ -215,8 +215,11 @@ class WorldRun:
         """What the system's own simulation finds wrong."""
         if not isinstance(self._simulation, Inspecting):
             return ()
-        queues = {name: queue.bodies() for name, queue in self.world.broker.queues.items()}
-        return self._simulation.defects(Inspection(self.plan, history, self.stage.answers, self._engine, queues))
+        broker = self.world.broker
+        queues = {name: queue.bodies() for name, queue in broker.queues.items()}
+        return self._simulation.defects(
+            Inspection(self.plan, history, self.stage.answers, self._engine, queues, broker.given_up)
+        )
 
     def _probe(self, process: str) -> SimulatedProbe:
         return SimulatedProbe(self.world, self.world.processes[process], self.stage.outside, self.stage.events)

@@ -67,6 +67,8 @@ class BrokerServer(Service):
         self.queues: dict[str, Queue] = {}
         self.forgets_queues = True
         self.redelivers = True
+        self.given_up: list[bytes] = []
+        """Messages that were returned more often than their queue allows."""
         self._unwritten: list[tuple[Queue, Stored]] = []
         self._publishing: Waiters = []
 
@@ -209,6 +211,7 @@ class BrokerServer(Service):
             return
         stored.returns += 1
         if queue.delivery_limit is not None and stored.returns > queue.delivery_limit:
+            self.given_up.append(stored.body)
             self._dead_letter(queue, stored)
         else:
             queue.returned.append(stored)

@@ -1,20 +1,22 @@
-"""What the reference never does in a world, whatever the faults: beyond its promises, what it documents of its answers. Pure."""
+"""What the reference never does in a world, whatever the faults: beyond its promises, what it documents of its answers."""
 
 from collections.abc import Iterator, Sequence
 
 from reference_impl.task import FINAL, TaskState
 from scenarios.contract.system import ReadStatus, Submit
 from scenarios.simulated.inspection import Answer, Inspection
+from scenarios.systems.reference.dead_queue import wrong_messages
 from scenarios.systems.reference.refusals import wrong_answers
 
 
-def defects(inspection: Inspection) -> Sequence[str]:
+def defects(inspection: Inspection, *, dead_queue: str) -> Sequence[str]:
     """A sentence for each."""
     return [
         *_failures(inspection.answers),
         *_conflicts_without_cause(inspection.answers),
         *_wrong_views(inspection),
         *wrong_answers(inspection),
+        *wrong_messages(inspection, dead_queue),
     ]
 
 

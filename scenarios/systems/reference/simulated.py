@@ -165,7 +165,7 @@ class ReferenceSimulation:
 
     def defects(self, inspection: Inspection) -> Sequence[str]:
         """What the reference never does, whatever the faults."""
-        return defects(inspection)
+        return defects(inspection, dead_queue=self.settings.dead_queue)
 
     def components(self, ports: Ports, settings: Settings, probe: Probe) -> Components:
         """The components of one process."""
