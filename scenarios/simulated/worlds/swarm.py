@@ -22,6 +22,7 @@ from chaos.faults import (
 from chaos.simulation import SERVICES
 from scenarios.judging.premises import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
+from scenarios.simulated.worlds.database_faults import with_database_faults
 from scenarios.simulated.worlds.late_cancels import with_late_cancels
 from scenarios.simulated.worlds.plan import (
     SURE_TRIES,
@@ -74,7 +75,7 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         read_every_s=chance.choice((0.0, 0.05, 0.3)),
         patience_s=STRIKE_TIMEOUT_S,
     )
-    for add in (with_unusual, with_shared_keys, with_late_cancels, with_results):
+    for add in (with_unusual, with_shared_keys, with_late_cancels, with_results, with_database_faults):
         plan = add(plan, terms)
     return plan
 
