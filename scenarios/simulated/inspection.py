@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from sqlalchemy import Engine
 
+from chaos.simulation.kernel.trace import Step
 from scenarios.contract.system import Operation, Outcome
 from scenarios.record.history import History
 from scenarios.simulated.worlds.plan import WorldPlan
@@ -30,7 +31,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A world that has ended. `queues`: by name, the messages that nobody has taken. `given_up`: those returned too often."""
+    """A world that has ended. `queues`: by name, the messages that nobody has taken. `given_up`: those returned too often.
+
+    `steps`: every call of its fibers, in order.
+    """
 
     plan: WorldPlan
     history: History
@@ -38,6 +42,7 @@ class Inspection:
     engine: Engine
     queues: Mapping[str, Sequence[bytes]]
     given_up: Sequence[bytes]
+    steps: Sequence[Step]
 
 
 @runtime_checkable

@@ -217,9 +217,10 @@ class WorldRun:
             return ()
         broker = self.world.broker
         queues = {name: queue.bodies() for name, queue in broker.queues.items()}
-        return self._simulation.defects(
-            Inspection(self.plan, history, self.stage.answers, self._engine, queues, broker.given_up)
+        inspection = Inspection(
+            self.plan, history, self.stage.answers, self._engine, queues, broker.given_up, self.world.trace.steps
         )
+        return self._simulation.defects(inspection)
 
     def _probe(self, process: str) -> SimulatedProbe:
         return SimulatedProbe(self.world, self.world.processes[process], self.stage.outside, self.stage.events)

@@ -8,7 +8,7 @@ from random import Random
 import msgspec
 
 from scenarios.simulated.system import Terms
-from scenarios.simulated.worlds.plan import PlannedTask, WorldPlan
+from scenarios.simulated.worlds.plan import SURE_TRIES, PlannedTask, WorldPlan
 
 SHARE = 0.12
 AFTER_MAX_S = 0.6
@@ -26,7 +26,7 @@ def with_shared_keys(plan: WorldPlan, terms: Terms) -> WorldPlan:
         task=f"{task.task}-again",
         payload={"task": f"{task.task}-again", "work_s": chance.choice((0.0, 0.05))},
         user=user,
-        tries=chance.choice((1, 3)) if user == task.user else 10,
+        tries=SURE_TRIES,  # whoever got the key learns it, also after an answer that was lost
         key=task.key or task.task,
     )
     return msgspec.structs.replace(plan, tasks=(*plan.tasks, other))

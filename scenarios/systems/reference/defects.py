@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from chaos.simulation.kernel.trace import Step
 from reference_impl.task import FINAL, TaskState
 from scenarios.contract.system import ReadStatus, Submit
 from scenarios.simulated.inspection import Answer, Inspection
@@ -14,6 +15,7 @@ def defects(inspection: Inspection, *, dead_queue: str) -> Sequence[str]:
     return [
         *_failures(inspection.answers),
         *_conflicts_without_cause(inspection.answers),
+        *_created_without_limit(inspection.steps),
         *_wrong_views(inspection),
         *wrong_answers(inspection),
         *wrong_messages(inspection, dead_queue),
@@ -25,6 +27,16 @@ def _failures(answers: Sequence[Answer]) -> Iterator[str]:
     for answer in answers:
         if (answer.outcome.detail or "").startswith("500"):
             yield f"{type(answer.operation).__name__} was answered {answer.outcome.detail}"
+
+
+def _created_without_limit(steps: Sequence[Step]) -> Iterator[str]:
+    """No request creates a task before it has asked the rate limit, whether or not the cache answered."""
+    asked: set[str] = set()
+    for step in steps:
+        if step.what.startswith("count"):
+            asked.add(step.fiber)
+        elif step.what == "insert tasks" and step.fiber not in asked:
+            yield f"{step.fiber} created a task without asking the limit of new tasks"
 
 
 def _wrong_views(inspection: Inspection) -> Iterator[str]:
