@@ -37,7 +37,7 @@ from scenarios.simulated.probe import KILLED_BY_TASK, SimulatedProbe
 from scenarios.simulated.stage import SimulatedStage
 from scenarios.simulated.strays import Strays
 from scenarios.simulated.system import Simulation, without
-from scenarios.simulated.worlds.plan import SURE_TRIES, WorldPlan, call_faults_by_call, strike_of
+from scenarios.simulated.worlds.plan import SURE_TRIES, PlannedTask, WorldPlan, call_faults_by_call, strike_of
 
 LONGEST_PREEMPTION_S = 3.0
 RESTARTS_MAX = 1000
@@ -239,12 +239,21 @@ def _too_little_work(plan: WorldPlan, history: History) -> list[str]:
     accepted = {task for task, timeline in history.tasks.items() if timeline.acknowledged}
     if plan.tasks and not accepted:
         return ["too little work: no submission was acknowledged"]
-    taken = {(task.user, task.key or task.task) for task in plan.tasks if task.task in accepted}
-    surely = [
-        task.task for task in plan.tasks if task.tries >= SURE_TRIES and (task.user, task.key or task.task) not in taken
-    ]
+    surely = [task.task for task in plan.tasks if task.tries >= SURE_TRIES and task.task not in accepted]
+    surely = [task for task in surely if not _may_have_lost_its_key(plan, history, task)]
     refused = [task for task in surely if _is_refused_in_calm(history, task)]
     return [f"too little work: {', '.join(refused)} was never acknowledged in {SURE_TRIES} tries"] if refused else []
+
+
+def _may_have_lost_its_key(plan: WorldPlan, history: History, name: str) -> bool:
+    """Whether another task of its user and key may be the system's, so that this one is refused for good."""
+    own = next(task for task in plan.tasks if task.task == name)
+    others = [task.task for task in plan.tasks if task.task != name and _key_of(task) == _key_of(own)]
+    return any(other in history.tasks and history.tasks[other].is_possible for other in others)
+
+
+def _key_of(task: PlannedTask) -> tuple[str, str]:
+    return task.user, task.key or task.task
 
 
 def _is_refused_in_calm(history: History, task: str) -> bool:

@@ -23,8 +23,8 @@ def with_shared_keys(plan: WorldPlan, terms: Terms) -> WorldPlan:
     user = chance.choice((task.user, f"{task.user}-too"))
     other = PlannedTask(
         at_s=round(task.at_s + chance.choice((0.0, chance.uniform(0.0, AFTER_MAX_S))), 4),
-        task=f"{task.task}-again",
-        payload={"task": f"{task.task}-again", "work_s": chance.choice((0.0, 0.05))},
+        task=f"{task.task}-same-key",
+        payload={"task": f"{task.task}-same-key", "work_s": chance.choice((0.0, 0.05))},
         user=user,
         tries=SURE_TRIES,  # whoever got the key learns it, also after an answer that was lost
         key=task.key or task.task,
