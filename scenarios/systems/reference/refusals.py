@@ -13,7 +13,7 @@ TOO_LATE = FINAL - {TaskState.CANCELLED}
 
 
 @dataclass(frozen=True, slots=True)
-class Trail:
+class TaskStates:
     """The states of one task in their order, as the audit trail has them."""
 
     states: Sequence[Event]
@@ -63,15 +63,15 @@ def wrong_answers(inspection: Inspection) -> Iterator[str]:
     yield from _wrongly_refused(inspection.history, redrives)
 
 
-def _trails(history: History) -> Mapping[str, Trail]:
+def _trails(history: History) -> Mapping[str, TaskStates]:
     states: dict[str, list[Event]] = {task: [] for task in history.tasks}
     for event in history.events:
         if event.event == "state" and event.task is not None:
             states.setdefault(event.task, []).append(event)
-    return {task: Trail(events) for task, events in states.items()}
+    return {task: TaskStates(events) for task, events in states.items()}
 
 
-def _wrong_about_cancel(answer: Answer, trail: Trail, *, is_alone: bool) -> str:
+def _wrong_about_cancel(answer: Answer, trail: TaskStates, *, is_alone: bool) -> str:
     """Why this cannot be the answer, or nothing. `is_alone`: whether nobody else has asked for this cancellation."""
     outcome = answer.outcome
     had = trail.between(answer.asked_ns, answer.answered_ns)
