@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from reference_impl.errors import (
     DatabaseError,
@@ -111,9 +111,16 @@ class Api:
         return view(task, None if task.status.is_final else read_progress(self.cache, task_id))
 
     def cancel(self, task_id: str) -> tuple[Cancelled, Task | None]:
-        """Cancel the task; return the answer, and the task afterwards."""
-        answer = cancellation.cancel(self.engine, task_id, actor=self.runtime.name)
-        return answer, self.find(task_id)
+        """Cancel the task; return the answer, and the task afterwards, from the same transaction.
+
+        A look-up of its own could fail after the cancellation took effect, and its error says that nothing did.
+        """
+
+        def work(connection: Connection) -> tuple[Cancelled, Task | None]:
+            answer = cancellation.cancel_within(connection, task_id, actor=self.runtime.name)
+            return answer, store.find(connection, task_id)
+
+        return transact(self.engine, work)
 
     def redrive(self, letter_id: int) -> bool:
         """Put the dead letter's task back to work; False: there is no such open letter."""

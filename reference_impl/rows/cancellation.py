@@ -28,20 +28,21 @@ def cancel(engine: Engine, task_id: str, *, actor: str) -> Cancelled:
     Raises:
         DatabaseError: as `transact`.
     """
+    return transact(engine, lambda connection: cancel_within(connection, task_id, actor=actor))
 
-    def work(connection: Connection) -> Cancelled:
-        task = store.find_locked(connection, task_id)
-        if task is None:
-            return Cancelled.NOT_FOUND
-        if task.status in WAITING:
-            apply(connection, _CANCEL[task.status], task_id, actor=actor)
-            return _answer(connection, task_id)
-        if task.status in HELD:
-            store.request_cancel(connection, task_id)
-            return Cancelled.ASKED
-        return _answer(connection, task_id) if task.status is TaskState.CANCELLED else Cancelled.TOO_LATE
 
-    return transact(engine, work)
+def cancel_within(connection: Connection, task_id: str, *, actor: str) -> Cancelled:
+    """Cancel the task in this transaction."""
+    task = store.find_locked(connection, task_id)
+    if task is None:
+        return Cancelled.NOT_FOUND
+    if task.status in WAITING:
+        apply(connection, _CANCEL[task.status], task_id, actor=actor)
+        return _answer(connection, task_id)
+    if task.status in HELD:
+        store.request_cancel(connection, task_id)
+        return Cancelled.ASKED
+    return _answer(connection, task_id) if task.status is TaskState.CANCELLED else Cancelled.TOO_LATE
 
 
 def _answer(connection: Connection, task_id: str) -> Cancelled:

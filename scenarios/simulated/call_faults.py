@@ -2,11 +2,18 @@
 
 from collections.abc import Sequence
 
-from chaos.faults import KillProcess, PauseProcess
+from chaos.faults import KillProcess, KillService, PauseProcess
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.kernel.scheduler import Fiber, Life, Waiters
 from chaos.simulation.kernel.trace import Step
-from chaos.simulation.network.call_faults import CallFault, CutAtCall, KillAtCall, PauseAtCall, UndoAtCall
+from chaos.simulation.network.call_faults import (
+    CallFault,
+    CutAtCall,
+    KillAtCall,
+    KillDatabaseAtCall,
+    PauseAtCall,
+    UndoAtCall,
+)
 from chaos.simulation.world import SimulatedProcess, World
 from scenarios.record.run_facts import FaultRecord
 from scenarios.simulated.coverage import Coverage, phase_at_call, phase_of
@@ -89,6 +96,8 @@ class CallFaults:
             self._world.kill(process)
         elif isinstance(fault, PauseAtCall):
             self._world.scheduler.pause(fiber.life)
+        elif isinstance(fault, KillDatabaseAtCall):
+            self._world.database.kill()
 
     def _heal(self, name: str, target: str, process: SimulatedProcess | None, life: Life, fault: CallFault) -> None:
         self._record("fault.end", name, target)
@@ -100,6 +109,8 @@ class CallFaults:
                 self._world.start(process)
         elif isinstance(fault, PauseAtCall) and life.paused:
             self._world.scheduler.resume(life)
+        elif isinstance(fault, KillDatabaseAtCall):
+            self._world.database.start()
         self._record("fault.healed", name, target)
         self._unhealed -= 1
         self._world.scheduler.wake(self.healed)
@@ -133,5 +144,7 @@ def _named(fault: CallFault, process: str, service: str) -> tuple[str, str]:
             return "network_request_lost", f"{process}→{service}"
         case CutAtCall():
             return "network_answer_lost", f"{process}→{service}"
+        case KillDatabaseAtCall():
+            return KillService.name, service
         case UndoAtCall():
             return "database_undone", f"{process}→{service}"

@@ -32,13 +32,13 @@ from scenarios.record.history import Event, History, Recorded
 from scenarios.record.run_facts import FaultRecord
 from scenarios.simulated.call_faults import CallFaults
 from scenarios.simulated.coverage import Coverage
+from scenarios.simulated.inspection import Inspecting, Inspection
 from scenarios.simulated.losses import spawn_loss
 from scenarios.simulated.probe import KILLED_BY_TASK, SimulatedProbe
 from scenarios.simulated.stage import SimulatedStage
 from scenarios.simulated.strays import Strays
-from scenarios.simulated.system import ComesToRest, Documented, Simulation, without
-from scenarios.simulated.worlds.plan import SURE_TRIES, WorldPlan, call_faults_by_call, strike_of
-from scenarios.simulated.worlds.unusual import is_quick
+from scenarios.simulated.system import ComesToRest, Simulation, without
+from scenarios.simulated.worlds.plan import SURE_TRIES, PlannedTask, WorldPlan, call_faults_by_call, strike_of
 
 LONGEST_PREEMPTION_S = 3.0
 RESTARTS_MAX = 1000
@@ -214,13 +214,19 @@ class WorldRun:
             policy=self._simulation.terms.policy,
             problems=problems,
             violated=[*violated_assumptions(history), *self._crashes()],
-            unmet=[*_too_little_work(self.plan, history), *self.stage.work_left, *self._contradictions(history)],
+            unmet=[*_too_little_work(self.plan, history), *self.stage.work_left, *self._defects(history)],
         )
 
-    def _contradictions(self, history: History) -> Sequence[str]:
-        if not isinstance(self._simulation, Documented):
+    def _defects(self, history: History) -> Sequence[str]:
+        """What the system's own simulation finds wrong."""
+        if not isinstance(self._simulation, Inspecting):
             return ()
-        return self._simulation.contradictions(self._engine, history, is_quick=is_quick(self.plan.delays))
+        broker = self.world.broker
+        queues = {name: queue.bodies() for name, queue in broker.queues.items()}
+        inspection = Inspection(
+            self.plan, history, self.stage.answers, self._engine, queues, broker.given_up, self.world.trace.steps
+        )
+        return self._simulation.defects(inspection)
 
     def _probe(self, process: str) -> SimulatedProbe:
         return SimulatedProbe(self.world, self.world.processes[process], self.stage.outside, self.stage.events)
@@ -245,8 +251,20 @@ def _too_little_work(plan: WorldPlan, history: History) -> list[str]:
     if plan.tasks and not accepted:
         return ["too little work: no submission was acknowledged"]
     surely = [task.task for task in plan.tasks if task.tries >= SURE_TRIES and task.task not in accepted]
+    surely = [task for task in surely if not _may_have_lost_its_key(plan, history, task)]
     refused = [task for task in surely if _is_refused_in_calm(history, task)]
     return [f"too little work: {', '.join(refused)} was never acknowledged in {SURE_TRIES} tries"] if refused else []
+
+
+def _may_have_lost_its_key(plan: WorldPlan, history: History, name: str) -> bool:
+    """Whether another task of its user and key may be the system's, so that this one is refused for good."""
+    own = next(task for task in plan.tasks if task.task == name)
+    others = [task.task for task in plan.tasks if task.task != name and _key_of(task) == _key_of(own)]
+    return any(other in history.tasks and history.tasks[other].is_possible for other in others)
+
+
+def _key_of(task: PlannedTask) -> tuple[str, str]:
+    return task.user, task.key or task.task
 
 
 def _is_refused_in_calm(history: History, task: str) -> bool:

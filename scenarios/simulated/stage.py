@@ -20,6 +20,7 @@ from scenarios.record.history import Event
 from scenarios.simulated.call_faults import CallFaults
 from scenarios.simulated.coverage import PHASE_OF_POINT, Coverage
 from scenarios.simulated.flows import FiberFlow, FiberSignal
+from scenarios.simulated.inspection import Answer
 from scenarios.simulated.record import EventList
 from scenarios.simulated.rest import await_rest
 from scenarios.simulated.system import Simulation
@@ -28,14 +29,22 @@ from scenarios.simulated.system import Simulation
 class SimulatedClient:
     """A client of one simulated API."""
 
-    def __init__(self, world: World, simulation: Simulation, api: SimulatedProcess) -> None:
+    def __init__(
+        self, world: World, simulation: Simulation, api: SimulatedProcess, note: Callable[[Answer], None]
+    ) -> None:
         self._world = world
         self._simulation = simulation
         self._api = api
+        self._note = note
 
     def invoke(self, operation: Operation) -> Outcome:
         """Send the request over the simulated network; the calling fiber waits for the answer."""
+        asked_ns = self._world.now_ns
+        outcome = self._answer(operation)
+        self._note(Answer(operation, outcome, asked_ns, self._world.now_ns))
+        return outcome
 
+    def _answer(self, operation: Operation) -> Outcome:
         def serve(server: object) -> Outcome:
             return self._simulation.serve(server, operation)
 
@@ -52,7 +61,7 @@ class SimulatedStage:
     """A `scenarios.experiment.stage.Stage` of fibers.
 
     `calls`: number of calls by fiber at the start of the account phase: later calls are the lab's own, or those of a system that comes to
-    rest. `work_left`: what it had not finished in time.
+    rest. `work_left`: what it had not finished in time. `answers`: to all clients, in their order.
     """
 
     def __init__(
@@ -74,6 +83,7 @@ class SimulatedStage:
         self.calls: dict[str, int] = {}
         self.work_left: list[str] = []
         self._awaits_rest = awaits_rest
+        self.answers: list[Answer] = []
         self._simulation = simulation
         self._engine = engine
         self._call_faults = call_faults
@@ -122,7 +132,8 @@ class SimulatedStage:
     def client(self, name: str) -> SimulatedClient:
         """A client of the API that the plan gives it; by default, of the first."""
         apis = [process for process in self.world.processes.values() if process.plan.role == "api"]
-        return SimulatedClient(self.world, self._simulation, apis[self._api_numbers.get(name, 0) % len(apis)])
+        api = apis[self._api_numbers.get(name, 0) % len(apis)]
+        return SimulatedClient(self.world, self._simulation, api, self.answers.append)
 
     def check_plugin(self) -> None:
         """Without effect: the simulation runs in this process."""

@@ -14,7 +14,7 @@ from scenarios.contract.system import Account, Operation, Outcome, Pace, System
 from scenarios.errors import NotApplicable, UnknownName
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.policy import Policy
-from scenarios.record.history import Event, History
+from scenarios.record.history import Event
 
 
 class Sizes(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -97,14 +97,6 @@ class Layered(Protocol):
 
     def without(self, net: str) -> Simulation:
         """The same system where this one of `NETS` is off; its terms claim what does not rest on that net."""
-
-
-@runtime_checkable
-class Documented(Protocol):
-    """A simulation whose system documents more than its promises, and holds it against a finished world."""
-
-    def contradictions(self, engine: Engine, history: History, *, is_quick: bool) -> Sequence[str]:
-        """A sentence for each contradiction; the world is then unknown. `is_quick`: whether its answers came quickly, faults apart."""
 
 
 def without(simulation: Simulation, net: str) -> Simulation:

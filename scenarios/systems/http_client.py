@@ -41,6 +41,7 @@ class HttpClient:
             state=answer.text("status"),
             percent=_percent(answer.content.get("progress")),
             detail=answer.detail,
+            result=_result(answer.content.get("result")),
         )
 
     def close(self) -> None:
@@ -72,6 +73,11 @@ class HttpClient:
         letters = self._http.get("/dead-letters", params={"limit": LETTERS_MAX})
         found = letters.json() if letters.status_code == httpx.codes.OK else []
         return next((letter["id"] for letter in found if letter["task_id"] == task_id), 0)
+
+
+def _result(handed_back: object) -> str | None:
+    result = handed_back.get("result") if isinstance(handed_back, dict) else None
+    return result if isinstance(result, str) else None
 
 
 def _percent(progress: object) -> float | None:

@@ -132,7 +132,7 @@ def _verdict(world: Simulated) -> tuple[How, str]:
     if crashed:
         return "crash", crashed[0]
     if world.judgement.exit_code != EXIT_HELD:
-        return "unknown", "; ".join([*world.problems, *world.work_left])[:200] or "a promise could not be judged"
+        return "unknown", "; ".join(world.judgement.problems)[:200] or "a promise could not be judged"
     if world.steps > STEPS_BUSY:
         return "stuck", f"a loop that never rests: {world.steps} steps"
     return "survived", ""

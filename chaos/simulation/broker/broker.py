@@ -48,6 +48,10 @@ class Queue:
     subscriptions: deque[Subscription] = field(default_factory=deque)
     acknowledged: deque[tuple[int, Stored]] = field(default_factory=deque)
 
+    def bodies(self) -> list[bytes]:
+        """The messages that wait in it."""
+        return [stored.body for stored in (*self.returned, *self.ready)]
+
 
 class BrokerServer(Service):
     """The broker and its state; each method takes effect at once.
@@ -65,6 +69,8 @@ class BrokerServer(Service):
         self.forgets_queues = True
         self.redelivers = True
         self.loses = False
+        self.given_up: list[bytes] = []
+        """Messages that were returned more often than their queue allows."""
         self._unwritten: list[tuple[Queue, Stored]] = []
         self._publishing: Waiters = []
 
@@ -208,6 +214,7 @@ class BrokerServer(Service):
             return
         stored.returns += 1
         if queue.delivery_limit is not None and stored.returns > queue.delivery_limit:
+            self.given_up.append(stored.body)
             self._dead_letter(queue, stored)
         else:
             queue.returned.append(stored)

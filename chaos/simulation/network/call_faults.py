@@ -36,4 +36,11 @@ class UndoAtCall:
     code: int
 
 
-CallFault = KillAtCall | PauseAtCall | CutAtCall | UndoAtCall
+@dataclass(frozen=True, slots=True)
+class KillDatabaseAtCall:
+    """The database dies, `before` the call arrives, or `after` it took effect and before its answer arrives; other calls are spared."""
+
+    side: Side
+
+
+CallFault = KillAtCall | PauseAtCall | CutAtCall | UndoAtCall | KillDatabaseAtCall

@@ -7,7 +7,15 @@ from typing import Any, Literal, TypeVar
 from chaos.simulation.kernel.clock import ns
 from chaos.simulation.kernel.scheduler import Fiber, Scheduler, Waiters
 from chaos.simulation.kernel.trace import Trace
-from chaos.simulation.network.call_faults import CallFault, CutAtCall, KillAtCall, PauseAtCall, Side, UndoAtCall
+from chaos.simulation.network.call_faults import (
+    CallFault,
+    CutAtCall,
+    KillAtCall,
+    KillDatabaseAtCall,
+    PauseAtCall,
+    Side,
+    UndoAtCall,
+)
 from chaos.simulation.network.degradations import Degradation, message_bytes
 from chaos.simulation.network.delays import BASE_NS, Delays
 
@@ -270,6 +278,10 @@ class Line:
                 raise Undone(call_fault.code)
             return
         if call_fault.side != side:
+            return
+        if isinstance(call_fault, KillDatabaseAtCall):
+            if self.service.name == "mysql" and self.service.up:
+                self.network.apply(fiber, self.service.name, what, call_fault)
             return
         self.network.apply(fiber, self.service.name, what, call_fault)
         if isinstance(call_fault, CutAtCall):

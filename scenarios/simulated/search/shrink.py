@@ -223,7 +223,7 @@ def _elsewhere(fault: Fault, world: Simulated) -> Iterator[Fault]:
             yield replace(fault, aim={**fault.aim, "nth": nth, "process": process})
 
 
-_EXTRAS = ("steps", "reports")
+_EXTRAS = ("steps", "reports", "result_size")
 
 
 def _plainer_tasks(task: PlannedTask) -> Iterator[PlannedTask]:

@@ -6,7 +6,14 @@ from typing import Any
 import msgspec
 
 from chaos.faults import FAULTS
-from chaos.simulation.network.call_faults import CallFault, CutAtCall, KillAtCall, PauseAtCall, UndoAtCall
+from chaos.simulation.network.call_faults import (
+    CallFault,
+    CutAtCall,
+    KillAtCall,
+    KillDatabaseAtCall,
+    PauseAtCall,
+    UndoAtCall,
+)
 from scenarios.experiment.scenario import AtTime, Strike, Trigger, UntilNextBites
 from scenarios.experiment.triggers import TRIGGERS
 from scenarios.simulated.system import Sizes
@@ -45,7 +52,7 @@ class PlannedStrike(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PlannedCallFault(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A fault of the `call`-th call of a fiber (from 1). `lasts_s`: until a killed process is restarted or a paused one resumed."""
+    """A fault of the `call`-th call of a fiber (from 1). `lasts_s`: until what was killed is restarted, or a paused process resumed."""
 
     fiber: str
     call: int
@@ -66,6 +73,8 @@ class PlannedCallFault(msgspec.Struct, frozen=True, omit_defaults=True):
                 return CutAtCall(side, self.lasts_s)
             case "undo":
                 return UndoAtCall(self.code)
+            case "kill_database":
+                return KillDatabaseAtCall(side)
             case _:
                 raise ValueError(f"no call fault is called {self.kind!r}")
 

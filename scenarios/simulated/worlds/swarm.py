@@ -22,6 +22,8 @@ from chaos.faults import (
 from chaos.simulation import SERVICES
 from scenarios.judging.premises import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
+from scenarios.simulated.worlds.database_faults import with_database_faults
+from scenarios.simulated.worlds.late_cancels import with_late_cancels
 from scenarios.simulated.worlds.plan import (
     SURE_TRIES,
     DelayPlan,
@@ -30,6 +32,8 @@ from scenarios.simulated.worlds.plan import (
     PlannedTask,
     WorldPlan,
 )
+from scenarios.simulated.worlds.results import with_results
+from scenarios.simulated.worlds.shared_keys import with_shared_keys
 from scenarios.simulated.worlds.unusual import with_unusual
 
 NAME = "swarm"
@@ -71,7 +75,9 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         read_every_s=chance.choice((0.0, 0.05, 0.3)),
         patience_s=STRIKE_TIMEOUT_S,
     )
-    return with_unusual(plan, terms)
+    for add in (with_unusual, with_shared_keys, with_late_cancels, with_results, with_database_faults):
+        plan = add(plan, terms)
+    return plan
 
 
 def _tasks(chance: Random, attempts_max: int) -> tuple[PlannedTask, ...]:

@@ -19,6 +19,8 @@ from reference_impl.task import HELD, TaskState
 from scenarios.contract.tasklab_probe import TOLD_TO_STOP
 from scenarios.judging.causes import first_crash_ns
 from scenarios.record.history import FOREVER_NS, AttemptRecord, History, TaskTimeline, ns_of
+from scenarios.simulated.inspection import Inspection
+from scenarios.simulated.worlds.unusual import is_quick
 from scenarios.systems.reference.rows import US_TO_NS
 from scenarios.systems.reference.terms import documented_delays_s
 
@@ -50,13 +52,15 @@ class _Life:
         return int(row.attempt) - (redriven[-1] if redriven else 0)
 
 
-def contradictions(connection: Connection, history: History, settings: Settings, *, is_quick: bool) -> list[str]:
-    """What this world contradicts of what the reference documents. `is_quick`: whether all its answers came quickly, faults apart."""
-    lives = _lives(connection)
+def contradictions(inspection: Inspection, settings: Settings) -> list[str]:
+    """What this world contradicts of what the reference documents; of its waits only where its answers come quickly, faults apart."""
+    history = inspection.history
+    with inspection.engine.connect() as connection:
+        lives = _lives(connection)
+        found = [*_misnumbered(lives), *_misreported(lives, history), *_delays(connection, lives, settings)]
     stoppable = [life for life in lives.values() if life.asks]
-    found = [*_misnumbered(lives), *_misreported(lives, history), *_delays(connection, lives, settings)]
     found += _stopped_for_nothing(stoppable, history)
-    if is_quick:
+    if is_quick(inspection.plan.delays):
         found += _never_started(lives, history, settings)
         found += _never_told(stoppable, history, settings)
     return found

@@ -27,9 +27,10 @@ from reference_impl.settings import Settings
 from scenarios.contract.probe import Probe
 from scenarios.contract.system import Account, Cancel, Operation, Outcome, ReadStatus, Redrive, Submit
 from scenarios.contract.tasklab_probe import TaskError
-from scenarios.record.history import Event, History
+from scenarios.record.history import Event
+from scenarios.simulated.inspection import Inspection
 from scenarios.simulated.system import MakeProbe, Sizes, Terms
-from scenarios.systems.reference.documented import contradictions
+from scenarios.systems.reference.defects import defects
 from scenarios.systems.reference.probe import LeaseRecorder, handler, leader_job
 from scenarios.systems.reference.rows import account_of, trail_of, work_left_of
 from scenarios.systems.reference.terms import (
@@ -182,10 +183,9 @@ class ReferenceSimulation:
         with engine.connect() as connection:
             return trail_of(connection, epoch_ns)
 
-    def contradictions(self, engine: Engine, history: History, *, is_quick: bool) -> Sequence[str]:
-        """What the world contradicts of what the reference documents."""
-        with engine.connect() as connection:
-            return contradictions(connection, history, self.settings, is_quick=is_quick)
+    def defects(self, inspection: Inspection) -> Sequence[str]:
+        """What the reference never does, whatever the faults."""
+        return defects(inspection, self.settings)
 
     def components(self, ports: Ports, settings: Settings, probe: Probe) -> Components:
         """The components of one process."""
@@ -232,7 +232,13 @@ def _serve(api: Api, operation: Operation) -> Outcome:
             if view is None:
                 return Outcome("fail", detail="404 no such task")
             percent = (view.progress or {}).get("percent")
-            return Outcome("ok", id=view.id, state=view.status, percent=None if percent is None else float(percent))
+            return Outcome(
+                "ok",
+                id=view.id,
+                state=view.status,
+                percent=None if percent is None else float(percent),
+                result=(view.result or {}).get("result"),
+            )
         case Cancel():
             answer, task = api.cancel(operation.id)
             if answer is Cancelled.NOT_FOUND or task is None:

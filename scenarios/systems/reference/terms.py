@@ -31,6 +31,7 @@ LAB = Settings(
     lock_ttl_s=1.5,
     undelivered_after_s=5.0,
     io_timeout_s=2.0,
+    result_bytes_max=256 * 1024,
     new_tasks_per_minute=1000,
     drain_s=3.0,
 )
@@ -59,11 +60,12 @@ CLAIMS = frozenset(
         Guarantee.OUTCOME_REPORTED,
         Guarantee.LEASE_KEPT,
         Guarantee.NOT_DONE_AFTER_DEADLINE,
+        Guarantee.RESULT_TRUTHFUL,
     }
 )
 """Not claimed: features that do not exist yet, and nothing_leaked where nothing is searched for."""
 
-CAPABILITIES = frozenset({"submit", "status", "key", "cancel", "deadline", "redrive"})
+CAPABILITIES = frozenset({"submit", "status", "key", "cancel", "deadline", "redrive", "result"})
 
 RESERVATIONS: Mapping[str, frozenset[Guarantee]] = {"redis_failed_over": frozenset({Guarantee.SINGLE_HOLDER})}
 """After a failover Redis may have lost a lock, which then has two holders (reference_impl.fast.lock); the fence protects the data."""
