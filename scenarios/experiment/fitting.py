@@ -63,22 +63,37 @@ def processes_to_link(
     Raises:
         NotApplicable: the system lacks a capability that the scenario needs, or a fault of it has no target.
     """
-    check_capabilities(scenario, capabilities_of(system))
-    _check_claims(scenario, system)
     roles = roles_of(processes_of(system, environment, services, Handlers({})))
+    _check(scenario, system, environment, roles)
     linked: list[str] = []
     for strike in scenario.strikes:
-        _check_role(strike.when, system, roles)
         process = _process_aimed_at(strike.fault, system, roles)
-        _check_others(strike.fault, system, roles)
-        _check_services(strike.fault, system, environment)
-        if why := environment.can(strike.fault):
-            raise NotApplicable(why)
         if process is not None and strike.fault.needs_link:
             linked.append(process)
         elif process is None and strike.fault.struck_service == FOLLOWED_SERVICE:
             linked += [name for name, played in roles.items() if HANDLER_ROLE in played]
     return tuple(dict.fromkeys(linked))
+
+
+def fits(scenario: Scenario, system: System, environment: Environment, roles: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether the scenario has a target in this system, whose processes play these roles."""
+    try:
+        _check(aimed(scenario, system.needs), system, environment, roles)
+    except NotApplicable:
+        return False
+    return True
+
+
+def _check(scenario: Scenario, system: System, environment: Environment, roles: Mapping[str, tuple[str, ...]]) -> None:
+    check_capabilities(scenario, capabilities_of(system))
+    _check_claims(scenario, system)
+    for strike in scenario.strikes:
+        _check_role(strike.when, system, roles)
+        _process_aimed_at(strike.fault, system, roles)
+        _check_others(strike.fault, system, roles)
+        _check_services(strike.fault, system, environment)
+        if why := environment.can(strike.fault):
+            raise NotApplicable(why)
 
 
 def _check_claims(scenario: Scenario, system: System) -> None:

@@ -1,6 +1,6 @@
 """One run on real services: its namespace, its stage, its experiment. Its only result is a run directory, which judges read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,13 +12,13 @@ from scenarios.experiment.canaries import search
 from scenarios.experiment.clients import Clients, pool
 from scenarios.experiment.driver import Driver
 from scenarios.experiment.facts import describe_run, stated_schedules
-from scenarios.experiment.fitting import aimed, processes_to_link
+from scenarios.experiment.fitting import aimed, fits, processes_to_link
 from scenarios.experiment.plan import Plan, deaths_of, plan, warm_up
 from scenarios.experiment.run import BUDGET_S, Experiment, StrikeTimeout, Timing
 from scenarios.experiment.scenario import Scenario
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.policy import REPORT_S
-from scenarios.lookup import scenarios_testing
+from scenarios.lookup import find_scenario, scenarios_testing
 from scenarios.plugin.remote_system import documented_by, settings_of
 from scenarios.real.stage import RealStage, Say
 from scenarios.stored.open_tasks import OpenTaskSearch
@@ -130,11 +130,18 @@ def _keep_facts(stage: RealStage, experiment: Experiment) -> None:
     facts.strikes = [state.facts() for state in experiment.nemesis.states]
     facts.work = experiment.work
     facts.policy |= stated_schedules(experiment.submissions.schedules, stage.system)
+    facts.tested_by = {claim: _fitting(stage, names) for claim, names in facts.tested_by.items()}
     facts.died = dict(experiment.supervisor.died)
     facts.killed_by_task = dict(experiment.outside.deaths)
     facts.deaths = experiment.supervisor.deaths()
     facts.took_s = round(stage.now_ns() / 1e9, 3)
     stage.directory.write_facts(facts)
+
+
+def _fitting(stage: RealStage, names: Sequence[str]) -> list[str]:
+    """Those of these scenarios that apply to the system."""
+    fitting = (name for name in names if fits(find_scenario(name), stage.system, stage.environment, stage.roles))
+    return list(fitting if stage.roles else names)
 
 
 def _find_open_tasks(stage: RealStage, experiment: Experiment) -> None:

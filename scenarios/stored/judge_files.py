@@ -17,6 +17,7 @@ from scenarios.judging.policy import NO_POLICY, Policy, policy_from
 from scenarios.judging.premises import unmet_premises
 from scenarios.judging.unremarkable import NONE, Unremarkable
 from scenarios.record.history import History, Recorded
+from scenarios.record.run_facts import RunFacts
 from scenarios.stored.reading import (
     DAMAGED,
     Document,
@@ -44,6 +45,8 @@ class Judged:
     unremarkable: Unremarkable = NONE
     not_written: str = ""
     """Why verdicts.json of the run could not be written; empty if it was."""
+    facts: RunFacts | None = None
+    """Of a run of the lab."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +150,11 @@ def _judge_run(directory: RunDirectory, options: JudgeOptions) -> Judged:
         return Objections(tuple(violated), tuple(unmet))
 
     if is_large(files):
-        return _judge_large(directory.path, files, stated, stated.policy, problems, objections)
-    return _judge(
-        directory.path, directory.read_history(), stated.claims, stated.policy, problems, objections=objections
-    )
+        judged = _judge_large(directory.path, files, stated, stated.policy, problems, objections)
+    else:
+        recorded = directory.read_history()
+        judged = _judge(directory.path, recorded, stated.claims, stated.policy, problems, objections=objections)
+    return replace(judged, facts=facts)
 
 
 @contextmanager

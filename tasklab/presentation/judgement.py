@@ -13,8 +13,9 @@ from scenarios.judging.journey import STEPS_MAX, Journey, JourneyStep, fault_wor
 from scenarios.judging.judge import Judgement
 from scenarios.judging.shortest import crossed, shortest_story
 from scenarios.judging.verdict import Ruling, Verdict
+from scenarios.record.run_facts import RunFacts
 from scenarios.stored.judge_files import Judged
-from tasklab.presentation.sentences import account_in_words, is_all_one, sentence_of
+from tasklab.presentation.sentences import account_in_words, is_all_one, run_again, sentence_of
 from tasklab.presentation.terminal import STYLE_OF_EXIT, STYLE_OF_RULING, console, print_json
 
 WITNESSES_TOLD = 5
@@ -76,7 +77,7 @@ def print_judged(judged: Judged) -> None:
     for problem in judgement.problems:
         terminal.print(f"problem: {problem}")
     if not is_all_one(judgement):
-        _print_verdicts(terminal, judgement)
+        _print_verdicts(terminal, judgement, judged.facts)
     if judged.recorded.history.events or judged.unremarkable.tasks:
         _print_account(terminal, judged)
     terminal.print(f"verdict: {sentence_of(judgement)}", style=STYLE_OF_EXIT[judgement.exit_code])
@@ -93,7 +94,7 @@ def print_malformed(terminal: Console, places: Sequence[str]) -> None:
         terminal.print(f"malformed: and {len(places) - PLACES_TOLD} more places")
 
 
-def _print_verdicts(terminal: Console, judgement: Judgement) -> None:
+def _print_verdicts(terminal: Console, judgement: Judgement, facts: RunFacts | None) -> None:
     """A row for each promise; one line for all promises that were not put to the test."""
     untested = [verdict for verdict in judgement.verdicts if verdict.ruling is Ruling.HELD and not verdict.exercised]
     shown = [verdict for verdict in judgement.verdicts if verdict not in untested]
@@ -102,14 +103,21 @@ def _print_verdicts(terminal: Console, judgement: Judgement) -> None:
     if untested:
         names = ", ".join(verdict.guarantee.value for verdict in untested)
         terminal.print(f"held (not exercised, so no evidence): {names}")
-        from scenarios.lookup import scenarios_testing  # imports the whole catalogue
-
-        scenarios = dict.fromkeys(name for one in untested for name in scenarios_testing(one.guarantee)[:1])
-        if scenarios:
-            terminal.print(f"these would be tested by: tasklab run {' '.join(scenarios)}")
+        if command := _test_of(untested, facts):
+            terminal.print(f"these would be tested by: {command}")
     told = [verdict for verdict in judgement.not_claimed if verdict.ruling is Ruling.BROKEN]
     if told:
         terminal.print(_table("not claimed", told))
+
+
+def _test_of(untested: Sequence[Verdict], facts: RunFacts | None) -> str:
+    from scenarios.lookup import scenarios_testing  # imports the whole catalogue
+
+    names = [one.guarantee.value for one in untested]
+    if facts is not None and facts.tested_by:
+        return run_again(facts, list(dict.fromkeys(one for name in names for one in facts.tested_by.get(name, [])[:1])))
+    scenarios = dict.fromkeys(one for name in names for one in scenarios_testing(name)[:1])
+    return f"tasklab run {' '.join(scenarios)}" if scenarios else ""
 
 
 def _print_proofs(terminal: Console, judged: Judged) -> None:

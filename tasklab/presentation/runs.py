@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from chaos.environment import Environment
     from scenarios.contract.system import System
     from scenarios.judging.verdict import Verdict
+    from scenarios.record.run_facts import RunFacts
 
 REFUSED_SHOWN = 5
 """Addresses outside of the lab that are printed of each log."""
@@ -65,7 +66,7 @@ def print_judged(run: JudgedRun) -> None:
     table.add_column("reason", overflow="fold")
     shared = shared_reason(run.judgement)
     for verdict in run.judgement.verdicts:
-        ruling, reason = _ruling_in_words(verdict)
+        ruling, reason = _ruling_in_words(verdict, run.facts)
         is_shared = verdict.ruling == "unknown" and reason == shared
         table.add_row(verdict.guarantee.value, ruling, "" if is_shared else reason)
     if not is_all_one(run.judgement):  # else the last line states it
@@ -97,9 +98,11 @@ def print_several(runs: Sequence[JudgedRun], report: Path | None) -> None:
     for rate in rates_of(runs):
         if rate["runs"] != 1:
             terminal.print(f"{rate['scenario']} × {rate['system']}: {rate['sentence']}")
+    facts = {run.name.system: run.facts for run in runs if run.facts is not None}
     for system, promises in untested_of(runs if len(runs) > 1 else ()).items():
         for promise in promises:
-            terminal.print(f"{promise} × {system}: {untested_in_words(promise)}", style="dim")
+            said = untested_in_words(promise, facts.get(system))
+            terminal.print(f"{promise} × {system}: {said}", style="dim")
     if report is not None:
         terminal.print(f"report of all {len(runs)} runs: {report}")
 
@@ -138,9 +141,9 @@ def _problems_beside(run: JudgedRun) -> list[str]:
     return [problem for problem in run.judgement.problems if problem not in sentence]
 
 
-def _ruling_in_words(verdict: "Verdict") -> "tuple[Text, str]":
+def _ruling_in_words(verdict: "Verdict", facts: "RunFacts | None") -> "tuple[Text, str]":
     from rich.text import Text
 
     if verdict.ruling == "held" and not verdict.exercised:
-        return Text("held (not exercised)", style="dim"), untested_in_words(verdict.guarantee)
+        return Text("held (not exercised)", style="dim"), untested_in_words(verdict.guarantee.value, facts)
     return Text(verdict.ruling, style=STYLE_OF_RULING[verdict.ruling]), verdict.reason

@@ -1,6 +1,8 @@
 """A judgement in sentences: its verdicts, and its account."""
 
+import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scenarios.judging.verdict import Ruling
@@ -9,7 +11,9 @@ from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN
 if TYPE_CHECKING:
     from scenarios.judging.judge import Judgement
     from scenarios.judging.reconciliation import Reconciliation
+    from scenarios.record.run_facts import RunFacts
 
+_RUN = re.compile(r"tasklab run \S+ (?P<options>.*?)(?: --environment local)?(?: --seed \d+)?")
 TESTS_NAMED = 2
 """Maximum number of scenarios named for a promise that a run did not test."""
 
@@ -36,12 +40,18 @@ def sentence_of(judgement: "Judgement") -> str:
     return f"unknown: {why or f'none of {_promises(claimed)} was put to the test'}"
 
 
-def untested_in_words(promise: str) -> str:
-    """How to test a promise that nothing in a run tested: by the first scenarios in which it is at stake."""
-    from scenarios.lookup import scenarios_testing  # imports the whole catalogue
+def untested_in_words(promise: str, facts: "RunFacts | None") -> str:
+    """How to test a promise that nothing in a run tested: by the first scenarios that apply to its system."""
+    command = "" if facts is None else run_again(facts, facts.tested_by.get(promise, [])[:TESTS_NAMED])
+    return f"nothing tested it; try `{command}`" if command else "nothing tested it"
 
-    names = scenarios_testing(promise)[:TESTS_NAMED]
-    return f"nothing tested it; try `tasklab run {' '.join(names)}`" if names else "nothing tested it"
+
+def run_again(facts: "RunFacts", scenarios: Sequence[str]) -> str:
+    """The command that runs these scenarios on the system of a run, with its options but the seed; "" if there are none."""
+    if not scenarios:
+        return ""
+    own = _RUN.fullmatch(facts.repeat)
+    return f"tasklab run {' '.join(scenarios)} {own['options'] if own else f'--system {facts.system}'}"
 
 
 def is_all_one(judgement: "Judgement") -> bool:

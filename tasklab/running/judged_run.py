@@ -10,7 +10,7 @@ from tasklab.running.places import directory_of_run
 
 if TYPE_CHECKING:
     from scenarios.judging.judge import Judgement
-    from scenarios.record.run_facts import DeathRecord
+    from scenarios.record.run_facts import DeathRecord, RunFacts
     from scenarios.stored.open_tasks import OpenTasks
     from scenarios.stored.rundir import RunDirectory
 
@@ -40,7 +40,7 @@ class JudgedRun:
 
     `deaths`: the processes of the system that ended by themselves. `open_tasks`: where the tasks are that had not ended.
     `documented`: by promise, what the documentation of the system says of not keeping it. `refused`: by log, the addresses outside of
-    the lab that processes of an app asked for.
+    the lab that processes of an app asked for. `facts`: of its run.json.
     """
 
     name: RunName
@@ -52,6 +52,7 @@ class JudgedRun:
     open_tasks: "OpenTasks | None" = None
     documented: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    facts: "RunFacts | None" = None
 
     @property
     def exit_code(self) -> int:
@@ -105,6 +106,7 @@ def judged(name: RunName, place: Path, carry_out: CarryOut, say: Say) -> JudgedR
         open_tasks=run.read_open_tasks(),
         documented=facts.documented,
         refused=refused_addresses(run.logs) if facts.settings else {},
+        facts=facts,
     )
 
 

@@ -10,7 +10,7 @@ from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import judge
 from scenarios.judging.policy import NO_POLICY
 from scenarios.lookup import scenarios_testing
-from scenarios.record.run_facts import DeathRecord
+from scenarios.record.run_facts import DeathRecord, RunFacts
 from tasklab.command_line import app
 from tasklab.presentation.runs import print_judged, print_several, rates_of, untested_of
 from tasklab.running.judged_run import JudgedRun, RunName
@@ -36,11 +36,20 @@ def a_run(history: str, *unmet: str, seed: int = 1, deaths: tuple[DeathRecord, .
 
 def test_a_promise_that_nothing_tested_is_named_with_a_scenario_that_would(capsys: pytest.CaptureFixture[str]) -> None:
     judgement = judge(recorded(DONE), claims=[*CLAIMS, Guarantee.CANCEL_HONOURED], policy=NO_POLICY)
-    run = JudgedRun(RunName("ack_lost", "acme", "local", 1, "r"), Path("run"), None, judgement)
+    facts = RunFacts(
+        scenario="ack_lost",
+        system="acme",
+        environment="local",
+        seed=7,
+        repeat="tasklab run ack_lost --system acme.lab:system --python p --environment local --seed 7",
+        tested_by={"cancel_honoured": ["tasks_cancelled"]},
+    )
+    run = JudgedRun(RunName("ack_lost", "acme", "local", 1, "r"), Path("run"), None, judgement, facts=facts)
 
     print_several([run, run], None)
 
-    assert "cancel_honoured × acme: nothing tested it; try `tasklab run tasks_cancelled`" in capsys.readouterr().out
+    command = "tasklab run tasks_cancelled --system acme.lab:system --python p"
+    assert f"cancel_honoured × acme: nothing tested it; try `{command}`" in " ".join(capsys.readouterr().out.split())
     assert untested_of([run]) == {"acme": ["cancel_honoured"]}
 
 
