@@ -154,7 +154,10 @@ def _find_open_tasks(stage: RealStage, experiment: Experiment) -> None:
             found.note_unread(content.place)
         else:
             found.look(content.place, content.text)
-    stage.directory.write_open_tasks(found.result(experiment.places))
+    unsure = {task for task, outcome in experiment.submissions.outcomes.items() if outcome != "ok"}
+    result = found.result(experiment.places, unsure)
+    if result.total:
+        stage.directory.write_open_tasks(result)
 
 
 def _search(stage: RealStage) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -75,13 +75,16 @@ class OpenTaskSearch:
         """A place that could not be read."""
         self._unread.append(why)
 
-    def result(self, says: Mapping[str, str]) -> OpenTasks:
-        """What was found. `says`: by task, the place that the system itself names."""
-        tasks = (
+    def result(self, says: Mapping[str, str], unsure: Container[str] = ()) -> OpenTasks:
+        """What was found. `says`: by task, the place that the system itself names. `unsure`: tasks that may never have been
+        accepted; those that are nowhere are left out."""
+        tasks = [
             OpenTask(task=task, id=id_, says=says.get(task, ""), places=tuple(self._found[task]))
             for task, id_ in self._ids.items()
-        )
-        return OpenTasks(total=self._total, searched=self._searched, unread=tuple(self._unread), tasks=tuple(tasks))
+            if task not in unsure or task in says or self._found[task]
+        ]
+        total = self._total - (len(self._ids) - len(tasks))
+        return OpenTasks(total=total, searched=self._searched, unread=tuple(self._unread), tasks=tuple(tasks))
 
     def _tasks_in(self, text: str) -> Iterable[str]:
         return dict.fromkeys(self._candidates(text))

@@ -50,6 +50,16 @@ def test_every_open_task_is_listed_with_what_the_system_says_and_what_could_not_
     )
 
 
+def test_a_task_that_may_never_have_been_accepted_is_listed_only_if_it_is_somewhere() -> None:
+    search = OpenTaskSearch({"task-0001": None, "task-0002": None, "task-0003": None})
+    search.look("rabbitmq queue jobs", "task-0002")
+
+    found = search.result({}, {"task-0001", "task-0002"})
+
+    assert [task.task for task in found.tasks] == ["task-0002", "task-0003"]
+    assert found.total == 2
+
+
 def test_of_very_many_tasks_and_places_some_are_kept_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_tasks, "TASKS_MAX", 2)
     monkeypatch.setattr(open_tasks, "PLACES_MAX", 3)

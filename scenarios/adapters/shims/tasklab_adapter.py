@@ -7,6 +7,7 @@ import difflib
 import importlib
 import json
 import os
+import socket
 import sys
 import traceback
 from dataclasses import asdict, dataclass
@@ -18,6 +19,10 @@ TURNED_TO = "TASKLAB_ADAPTED"
 """The variable of a worker process that holds its app and the addresses of the lab's services, as JSON."""
 LONG_S = 10.0
 """Waits of a library above this many seconds are scaled, so that a run does not take an hour."""
+
+
+CONNECTED_S = 5.0
+"""How long a client waits for a connection, to see whether its broker accepts one."""
 
 
 class UnusableApp(Exception):
@@ -130,6 +135,27 @@ def addresses(services: Any) -> Dict[str, Dict[str, Any]]:
         for name, address in stated.items()
         if address is not None
     }
+
+
+class Broker:
+    """A client's broker at this address: whether it accepts connections. Asked only after a submission has failed.
+
+    While it accepts none, the outcome of a submission is certain: nothing can have been sent, so the client may try again.
+    """
+
+    def __init__(self, address: Mapping[str, Any]) -> None:
+        self._address = (address["host"], address["port"])
+        self.has_failed = False
+
+    def refuses(self) -> bool:
+        """Whether the last submission failed, and no connection can be opened now either."""
+        if self.has_failed:
+            try:
+                socket.create_connection(self._address, CONNECTED_S).close()
+            except OSError:
+                return True
+            self.has_failed = False
+        return False
 
 
 def environment_for(choice: Choice, turned: Mapping[str, Any], environment: Mapping[str, str]) -> Dict[str, str]:

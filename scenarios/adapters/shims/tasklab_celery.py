@@ -78,8 +78,9 @@ class CeleryQueue:
 
     def client(self, services: Any) -> "CeleryClient":
         """A client that sends by the task itself."""
-        self._app.turn(tasklab_adapter.addresses(services))
-        return CeleryClient(self._app)
+        addresses = tasklab_adapter.addresses(services)
+        self._app.turn(addresses)
+        return CeleryClient(self._app, tasklab_adapter.Broker(addresses[self._app.broker]))
 
     def dump(self, services: Any) -> Dict[str, str]:
         """Where tasks lie: with a worker, in the queue, or on Redis unacknowledged. Nothing is taken away."""
@@ -144,8 +145,9 @@ class CeleryQueue:
 class CeleryClient:
     """Sends tasks, and reads results where the app keeps them for every client. One thread."""
 
-    def __init__(self, app: CeleryApp) -> None:
+    def __init__(self, app: CeleryApp, broker: tasklab_adapter.Broker) -> None:
         self._app = app
+        self._broker = broker
 
     def invoke(self, operation: Any) -> Outcome:
         """Send a task, once, or read the result of one."""
@@ -156,10 +158,13 @@ class CeleryClient:
         return Outcome("fail", detail="the adapter of Celery has no " + type(operation).__name__)
 
     def _send(self, submit: Submit) -> Outcome:
+        if self._broker.refuses():
+            return Outcome("fail", detail="the broker accepts no connection")
         options = {} if submit.due_s is None else {"countdown": submit.due_s}
         try:
             sent = self._app.task.apply_async((dict(submit.payload),), retry=False, **options)
         except Exception as error:  # noqa: BLE001 — whatever the app's signals and its broker raise: the message may have been sent
+            self._broker.has_failed = True
             return Outcome("info", detail=repr(error))
         return Outcome("ok", id=sent.id)
 

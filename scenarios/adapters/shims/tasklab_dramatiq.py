@@ -20,6 +20,8 @@ IDLE_S = 4.0
 """Longest rest of a worker that has work, without retries and leases."""
 BUDGET_S = 30.0
 PEEKED_MAX = 1_000
+NOT_FOUND = 404
+"""The reply code of RabbitMQ for a queue that was never declared, such as that of dead letters."""
 
 
 class Dramatiq:
@@ -65,8 +67,9 @@ class Dramatiq:
 
     def client(self, services: Any) -> "DramatiqClient":
         """A client that sends by the actor itself."""
-        self._app.turn(tasklab_adapter.addresses(services))
-        return DramatiqClient(self._app)
+        addresses = tasklab_adapter.addresses(services)
+        self._app.turn(addresses)
+        return DramatiqClient(self._app, tasklab_adapter.Broker(addresses[self._app.service]))
 
     def dump(self, services: Any) -> Dict[str, str]:
         """The queue in which a message of a task lies: read without taking it away."""
@@ -93,6 +96,9 @@ class Dramatiq:
                     if method is None:
                         break
                     yield _task_in(body), "the queue " + queue
+            except pika.exceptions.ChannelClosedByBroker as error:
+                if error.reply_code != NOT_FOUND:
+                    raise
             finally:
                 connection.close()
 
@@ -107,9 +113,9 @@ class Dramatiq:
 class DramatiqClient:
     """Sends messages, and reads results where the app stores them. One thread, one connection."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, broker: tasklab_adapter.Broker) -> None:
         self._app = app
-        self._sent: Dict[str, Any] = {}
+        self._broker = broker
 
     def invoke(self, operation: Any) -> Outcome:
         """Send a message, or read the result of one."""
@@ -120,9 +126,12 @@ class DramatiqClient:
         return Outcome("fail", detail="Dramatiq has no " + type(operation).__name__)
 
     def _send(self, submit: Submit) -> Outcome:
+        if self._broker.refuses():
+            return Outcome("fail", detail="the broker accepts no connection")
         try:
             message = self._app.actor.send(dict(submit.payload))
         except Exception as error:  # noqa: BLE001 — whatever the app's middleware raises: the message may have been sent
+            self._broker.has_failed = True
             return Outcome("info", detail=repr(error))
         return Outcome("ok", id=message.message_id)
 

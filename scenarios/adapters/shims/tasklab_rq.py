@@ -90,8 +90,9 @@ class Rq:
 
     def client(self, services: Any) -> "RqClient":
         """A client that enqueues by the function's own decorator."""
-        self._app.turn(tasklab_adapter.addresses(services))
-        return RqClient(self._app)
+        addresses = tasklab_adapter.addresses(services)
+        self._app.turn(addresses)
+        return RqClient(self._app, tasklab_adapter.Broker(addresses["redis"]))
 
     def dump(self, services: Any) -> Dict[str, str]:
         """The list or registry in which a job lies that has not ended."""
@@ -209,8 +210,9 @@ class Jobs:
 class RqClient:
     """Enqueues jobs, and reads them where they are kept. One thread."""
 
-    def __init__(self, app: RqApp) -> None:
+    def __init__(self, app: RqApp, broker: tasklab_adapter.Broker) -> None:
         self._app = app
+        self._broker = broker
 
     def invoke(self, operation: Any) -> Outcome:
         """Enqueue a job, or read the status of one."""
@@ -220,10 +222,13 @@ class RqClient:
             if isinstance(operation, ReadStatus):
                 return self._read(operation)
         except Exception as error:  # noqa: BLE001 — whatever the app's own classes and its client of Redis raise
+            self._broker.has_failed = True
             return Outcome("info", detail=repr(error))
         return Outcome("fail", detail="RQ has no " + type(operation).__name__)
 
     def _send(self, submit: Submit) -> Outcome:
+        if self._broker.refuses():
+            return Outcome("fail", detail="the broker accepts no connection")
         payload = dict(submit.payload)
         job = self._app.enqueue(payload) if submit.due_s is None else self._app.enqueue_in(submit.due_s, payload)
         return Outcome("ok", id=job.id)

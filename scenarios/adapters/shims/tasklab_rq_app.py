@@ -136,9 +136,12 @@ class RqApp:
         return float(self.value("maintenance_interval") + max(1, self.value("worker_ttl") - DEQUEUE_LESS_S))
 
     def takeover_s(self) -> float:
-        """The longest time until the job of a killed worker is queued again, or failed."""
-        lost_s = max(self.lease_s(), STUCK_S + self.round_s(), STUCK_S + SCHEDULER_S)
-        return lost_s + self.round_s() + (SCHEDULER_S if self.has_scheduler else 0)
+        """The longest time until the job of a killed worker is queued again, or failed.
+
+        Both waits in turn: if Redis died while the job was being started, it is taken for started until its lease has run out, and
+        after that it lies in the intermediate queue until it is taken for stuck.
+        """
+        return self.lease_s() + STUCK_S + 2 * self.round_s() + (SCHEDULER_S if self.has_scheduler else 0)
 
     def value(self, name: str) -> int:
         """An option of `rq worker`, as it is in the lab."""

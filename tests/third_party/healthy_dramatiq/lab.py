@@ -55,6 +55,9 @@ class Client:
         message = dramatiq.Message(queue_name=self._queue, actor_name=ACTOR, args=(), kwargs=kwargs, options={})
         try:
             self._broker.declare_queue(self._queue, ensure=True)
+        except (dramatiq.errors.ConnectionError, pika.exceptions.AMQPError) as error:
+            return Outcome("fail", detail=repr(error))
+        try:
             self._broker.enqueue(message)
         except (dramatiq.errors.ConnectionError, pika.exceptions.AMQPError) as error:
             return Outcome("info", detail=repr(error))
