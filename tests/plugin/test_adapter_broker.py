@@ -17,7 +17,7 @@ def test_only_after_a_failure_is_it_asked_whether_the_broker_accepts_a_connectio
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host, port = listener.getsockname()
-        broker = tasklab_adapter.Broker({"host": host, "port": port})
+        broker = tasklab_adapter.ClientBroker({"host": host, "port": port})
         broker.has_failed = True
         assert not broker.refuses()
         assert not broker.has_failed

@@ -137,7 +137,7 @@ def addresses(services: Any) -> Dict[str, Dict[str, Any]]:
     }
 
 
-class Broker:
+class ClientBroker:
     """A client's broker at this address: whether it accepts connections. Asked only after a submission has failed.
 
     While it accepts none, the outcome of a submission is certain: nothing can have been sent, so the client may try again.

@@ -80,7 +80,7 @@ class CeleryQueue:
         """A client that sends by the task itself."""
         addresses = tasklab_adapter.addresses(services)
         self._app.turn(addresses)
-        return CeleryClient(self._app, tasklab_adapter.Broker(addresses[self._app.broker]))
+        return CeleryClient(self._app, tasklab_adapter.ClientBroker(addresses[self._app.broker]))
 
     def dump(self, services: Any) -> Dict[str, str]:
         """Where tasks lie: with a worker, in the queue, or on Redis unacknowledged. Nothing is taken away."""
@@ -145,7 +145,7 @@ class CeleryQueue:
 class CeleryClient:
     """Sends tasks, and reads results where the app keeps them for every client. One thread."""
 
-    def __init__(self, app: CeleryApp, broker: tasklab_adapter.Broker) -> None:
+    def __init__(self, app: CeleryApp, broker: tasklab_adapter.ClientBroker) -> None:
         self._app = app
         self._broker = broker
 

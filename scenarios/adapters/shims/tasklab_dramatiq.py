@@ -69,7 +69,7 @@ class Dramatiq:
         """A client that sends by the actor itself."""
         addresses = tasklab_adapter.addresses(services)
         self._app.turn(addresses)
-        return DramatiqClient(self._app, tasklab_adapter.Broker(addresses[self._app.service]))
+        return DramatiqClient(self._app, tasklab_adapter.ClientBroker(addresses[self._app.service]))
 
     def dump(self, services: Any) -> Dict[str, str]:
         """The queue in which a message of a task lies: read without taking it away."""
@@ -113,7 +113,7 @@ class Dramatiq:
 class DramatiqClient:
     """Sends messages, and reads results where the app stores them. One thread, one connection."""
 
-    def __init__(self, app: App, broker: tasklab_adapter.Broker) -> None:
+    def __init__(self, app: App, broker: tasklab_adapter.ClientBroker) -> None:
         self._app = app
         self._broker = broker
 

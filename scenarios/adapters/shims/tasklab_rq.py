@@ -92,7 +92,7 @@ class Rq:
         """A client that enqueues by the function's own decorator."""
         addresses = tasklab_adapter.addresses(services)
         self._app.turn(addresses)
-        return RqClient(self._app, tasklab_adapter.Broker(addresses["redis"]))
+        return RqClient(self._app, tasklab_adapter.ClientBroker(addresses["redis"]))
 
     def dump(self, services: Any) -> Dict[str, str]:
         """The list or registry in which a job lies that has not ended."""
@@ -210,7 +210,7 @@ class Jobs:
 class RqClient:
     """Enqueues jobs, and reads them where they are kept. One thread."""
 
-    def __init__(self, app: RqApp, broker: tasklab_adapter.Broker) -> None:
+    def __init__(self, app: RqApp, broker: tasklab_adapter.ClientBroker) -> None:
         self._app = app
         self._broker = broker
 
