@@ -1,6 +1,6 @@
 """Seconds until each service of the local environment answers a full round trip, over n starts with all services in parallel.
 
-Run: python benchmarks/service_start.py [--starts N] [--services mysql redis rabbitmq]
+Run: python benchmarks/service_start.py [--starts N] [--services mysql redis rabbitmq postgresql]
 """
 
 import argparse

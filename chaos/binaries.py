@@ -12,7 +12,7 @@ from pathlib import Path
 from chaos.errors import ServiceUnavailable
 
 VERSION_TIMEOUT_S = 10.0
-DEBIAN = "`make services`, or apt-get install mariadb-server redis-server rabbitmq-server"
+DEBIAN = "`make services`, or apt-get install mariadb-server redis-server rabbitmq-server postgresql"
 TOXIPROXY = (
     "`make services`, or go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0, as toxiproxy-server on PATH"
 )
@@ -40,6 +40,8 @@ PROGRAMS: tuple[Program, ...] = (
     Program("rabbitmq-server", ("rabbitmq-server",), "rabbitmq", None),
     Program("epmd", ("epmd",), "rabbitmq", None),
     Program("erl", ("erl",), "rabbitmq", None),
+    Program("postgres", ("postgres",), "postgresql", "--version"),
+    Program("initdb", ("initdb",), "postgresql", None),
     Program("toxiproxy-server", ("toxiproxy-server",), None, "-version", TOXIPROXY),
 )
 
@@ -55,9 +57,20 @@ class ProgramStatus:
 
 def search_path() -> str:
     """Where programs are looked for: PATH, the directories of system services, and beside the Python that runs."""
+    beside = str(Path(sys.executable).parent)
     return os.pathsep.join(
-        [os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin", str(Path(sys.executable).parent)]
+        [os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin", beside, *postgresql_directories(Path("/usr"))]
     )
+
+
+def postgresql_directories(usr: Path) -> list[str]:
+    """Where distributions keep the programs of PostgreSQL's servers, the newest version first: never on PATH."""
+    found = [*usr.glob("lib/postgresql/*/bin"), *usr.glob("pgsql-*/bin")]
+    return [str(path) for path in sorted(found, key=_version_in_path, reverse=True)]
+
+
+def _version_in_path(path: Path) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", path.parent.name)]
 
 
 def find(name: str) -> Path | None:

@@ -104,7 +104,7 @@ class PauseProcess(Fault):
 
 @dataclass(frozen=True, slots=True)
 class KillService(Fault):
-    """kill -9 of a service (`mysql`, `redis`, `rabbitmq`); heals by starting it again on the same data and port."""
+    """kill -9 of a service (`mysql`, `redis`, `rabbitmq`, `postgresql`); heals by starting it again on the same data and port."""
 
     name = "service_killed"
 
@@ -113,7 +113,7 @@ class KillService(Fault):
 
 @dataclass(frozen=True, slots=True)
 class PauseService(Fault):
-    """SIGSTOP of a service (`mysql`, `rabbitmq`); heals by SIGCONT. Its connections stay open, and nothing is answered."""
+    """SIGSTOP of a service (`mysql`, `rabbitmq`, `postgresql`); heals by SIGCONT. Its connections stay open, and nothing is answered."""
 
     name = "service_paused"
 

@@ -20,7 +20,7 @@ START_TIMEOUT_S = 120.0
 
 
 class ContainersEnvironment(ServingEnvironment):
-    """MariaDB or MySQL, one Redis, and RabbitMQ, each in a container, removed with its data when the environment is left.
+    """MariaDB or MySQL, one Redis, RabbitMQ and PostgreSQL, each in a container, removed with its data when the environment is left.
 
     `images`: replace those in the service descriptors. They must work as the official images document: a root password,
     or a first user, in variables, and the server's arguments in the command. A container outlives a lab that is killed by

@@ -20,7 +20,8 @@ START_TIMEOUT_S = 20.0
 class ExternalEnvironment(HostedEnvironment):
     """Services by URL, as arguments `mysql_url`, `redis_url`, and so on: the name of a service and `_url`; None: no such service.
 
-    `mysql://user:password@host:port`, `redis://host:port`, `amqp://user:password@host:port/vhost`. The namespace of a run (its
+    `mysql://user:password@host:port`, `redis://host:port`, `amqp://user:password@host:port/vhost`,
+    `postgresql://user:password@host:port/database`. The namespace of a run (its
     database, its Redis keys) is emptied before the run and removed with the environment. Queues cannot be listed without RabbitMQ's
     management plugin: those that a run declares stay.
     """

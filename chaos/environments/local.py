@@ -9,7 +9,7 @@ from chaos.services.service import OwnService
 
 
 class LocalEnvironment(ServingEnvironment):
-    """MariaDB or MySQL, Redis with a replica and Sentinels, and RabbitMQ, started by the lab and removed with it."""
+    """MariaDB or MySQL, Redis with a replica and Sentinels, RabbitMQ and PostgreSQL, started by the lab and removed with it."""
 
     name = "local"
     capabilities = frozenset(Capability)

@@ -195,7 +195,7 @@ class Warden:
         warden = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _become(request["argv"], environment, request["cwd"], log, report_in, warden)
+            _become(request, environment, log, report_in, warden)
         os.close(log)
         os.close(report_in)
         with open(report, "rb") as file:
@@ -225,11 +225,16 @@ class Warden:
         return [one for one in ours if one != pid and (one in by_parent or carries_mark(one, mark))]
 
 
-def _become(argv: list[str], environment: dict[str, str], cwd: str, log: int, report: int, warden: int) -> NoReturn:
+def _become(request: dict[str, Any], environment: dict[str, str], log: int, report: int, warden: int) -> NoReturn:
     """In the forked child: execute the requested program."""
+    argv, cwd = request["argv"], request["cwd"]
     path = argv[0]
     try:
         os.setsid()
+        if request["user"] is not None:
+            path = f"user {request['user']}"
+            _change_user(*request["user"])
+        # After the change of user, which would reset it.
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != warden:  # it died before prctl took effect
             os._exit(CANNOT_START)
@@ -247,6 +252,13 @@ def _become(argv: list[str], environment: dict[str, str], cwd: str, log: int, re
         os.write(report, f"{code} {path}".encode(errors="surrogateescape"))
     finally:
         os._exit(CANNOT_START)
+
+
+def _change_user(user: int, group: int) -> None:
+    """Give up the rights of root for those of one user with one group."""
+    os.setgroups([])
+    os.setgid(group)
+    os.setuid(user)
 
 
 def guard(warden: int, directory: str) -> None:

@@ -1,6 +1,6 @@
 """The lab's client of the warden: requests starts and signals of processes, and is notified when they end.
 
-One JSON object a line. Requests: `{"id", "do": "spawn", "argv", "env", "cwd", "log"}` (its id becomes the child's number) and
+One JSON object a line. Requests: `{"id", "do": "spawn", "argv", "env", "cwd", "log", "user"}` (its id becomes the child's number) and
 `{"id", "do": "signal", "child", "signal", "tree"}`. Answers: `{"id", "pid"}`, `{"id", "pids"}` or `{"id", "error"}`. At any time:
 `{"ended": child, "code", "at_ns"}`, with the instant on the monotonic clock, which all processes of a machine share.
 """
@@ -128,8 +128,10 @@ class WardenClient:
         log: Path,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        user: tuple[int, int] | None = None,
     ) -> ChildProcess:
         """Start a process that cannot outlive the lab. `env` is all of its environment (default: the lab's); output is appended to `log`.
+        `user`: the ids of the user and group that it runs as (default: the lab's own); only root can change them.
 
         Raises:
             ProcessFailed: there is no such program, directory or log.
@@ -145,6 +147,7 @@ class WardenClient:
             "env": environment,
             "cwd": str(cwd or self.directory),
             "log": str(log),
+            "user": user,
         }
         answer = self._ask(number, request)
         if "error" in answer:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
+from urllib.parse import quote
 
-ServiceName = Literal["mysql", "redis", "rabbitmq"]
+ServiceName = Literal["mysql", "redis", "rabbitmq", "postgresql"]
 SERVICE_NAMES: tuple[ServiceName, ...] = get_args(ServiceName)
 
 
@@ -58,14 +59,31 @@ class RabbitmqAddress:
         return f"amqp://{self.user}:{self.password}@{self.host}:{self.port}/{vhost}"
 
 
-Address = MysqlAddress | RedisAddress | RabbitmqAddress
+@dataclass(frozen=True, slots=True)
+class PostgresqlAddress:
+    """A PostgreSQL server and the database of this run in it."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    database: str
+
+    @property
+    def url(self) -> str:
+        """In the form of libpq."""
+        user, secret = quote(self.user, safe=""), f":{quote(self.password, safe='')}" if self.password else ""
+        return f"postgresql://{user}{secret}@{self.host}:{self.port}/{self.database}"
+
+
+Address = MysqlAddress | RedisAddress | RabbitmqAddress | PostgresqlAddress
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     """The addresses of the services of one run; None: the environment does not offer the service.
 
-    `namespace` is unique to the run: the name of its MySQL database, and the prefix for queues and Redis keys.
+    `namespace` is unique to the run: the name of its databases, and the prefix for queues and Redis keys.
     `directory` is the run's scratch directory (SQLite files and the like), removed with the environment. `http_port` is a free
     loopback port for the system's own API, if it has one.
     `links` holds, per process name, the addresses that this process alone uses, so that a fault can be aimed at it.
@@ -77,6 +95,7 @@ class Services:
     mysql: MysqlAddress | None = None
     redis: RedisAddress | None = None
     rabbitmq: RabbitmqAddress | None = None
+    postgresql: PostgresqlAddress | None = None
     links: Mapping[str, "Services"] = field(default_factory=dict)
 
     def as_seen_by(self, process: str) -> "Services":

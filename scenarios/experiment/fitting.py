@@ -26,9 +26,9 @@ def aimed(scenario: Scenario, needs: frozenset[ServiceName]) -> Scenario:
 
 
 def parts_of(needs: frozenset[ServiceName]) -> Mapping[str, str]:
-    """By part, the service that plays it. Redis is the broker of a system that uses no other."""
-    brokers = [service for service in ("rabbitmq", "redis") if service in needs]
-    databases = [service for service in ("mysql",) if service in needs]
+    """By part, the service that plays it. Redis is the broker of a system without RabbitMQ, PostgreSQL that of one without both."""
+    brokers = [service for service in ("rabbitmq", "redis", "postgresql") if service in needs]
+    databases = [service for service in ("mysql", "postgresql") if service in needs]
     return {part: played[0] for part, played in (("broker", brokers), ("database", databases)) if played}
 
 

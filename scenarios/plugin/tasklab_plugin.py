@@ -47,6 +47,18 @@ class RabbitmqAddress:
 
 
 @dataclass(frozen=True)
+class PostgresqlAddress:
+    """A PostgreSQL server and the database of this run in it."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    database: str
+    url: str
+
+
+@dataclass(frozen=True)
 class Services:
     """The addresses of the services for a system."""
 
@@ -56,6 +68,7 @@ class Services:
     mysql: Optional[MysqlAddress] = None
     redis: Optional[RedisAddress] = None
     rabbitmq: Optional[RabbitmqAddress] = None
+    postgresql: Optional[PostgresqlAddress] = None
     links: Mapping[str, Services] = field(default_factory=dict)
 
     def as_seen_by(self, process: str) -> Services:

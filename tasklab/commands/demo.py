@@ -19,6 +19,7 @@ from tasklab.running.places import place_for_runs
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from chaos.services.addresses import ServiceName
     from scenarios.contract.system import System
 
 EMBEDDED_SCENARIOS = (
@@ -47,12 +48,11 @@ def demo(
     that the lab starts. Exit code 0 if the reference held everywhere: the naive design is expected to break.
     """
     with explained():
-        from chaos.binaries import inventory
         from scenarios.lookup import find_system
 
         say = Progress()
         place = place_for_runs(out)
-        missing = [found.program.name for found in inventory() if found.path is None and found.program.service]
+        missing = _missing_programs(frozenset().union(*(find_system(name).needs for name in SYSTEMS)))
         say(_what_comes(0 if missing else len(SYSTEMS) * len(SCENARIOS)))
         opening = open_with_simulator(seed, say, shown)
         if not as_json:
@@ -71,6 +71,13 @@ def demo(
     raise typer.Exit(
         worst((opening.exit_code, exit_code_of_runs([one for one in judged if one.name.system == "reference"])))
     )
+
+
+def _missing_programs(services: "frozenset[ServiceName]") -> list[str]:
+    """The programs that these services need and this machine lacks."""
+    from chaos.binaries import inventory
+
+    return [found.program.name for found in inventory() if found.path is None and found.program.service in services]
 
 
 def _what_comes(local: int) -> str:

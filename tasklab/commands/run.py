@@ -40,7 +40,7 @@ def run(
         typer.Option(
             help="local: real services that the lab starts; embedded: no server, the system in one process; "
             "containers: each service in a Docker container; "
-            "external: your own services, at TASKLAB_MYSQL_URL, TASKLAB_REDIS_URL and TASKLAB_RABBITMQ_URL; "
+            "external: your own services, at TASKLAB_MYSQL_URL, TASKLAB_REDIS_URL, TASKLAB_RABBITMQ_URL and TASKLAB_POSTGRESQL_URL; "
             "simulated: the system's own code in one process, without a real clock, thread or service."
         ),
     ] = EnvironmentName.LOCAL,

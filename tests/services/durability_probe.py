@@ -8,7 +8,8 @@ from pamqp import commands
 from chaos.deadline import Deadline
 from chaos.environment import Services
 from chaos.ports import LOOPBACK
-from chaos.services.addresses import RabbitmqAddress, RedisAddress
+from chaos.services.addresses import PostgresqlAddress, RabbitmqAddress, RedisAddress
+from chaos.services.postgresql.client import connected
 from chaos.services.rabbitmq.amqp_client import AmqpClient
 from chaos.services.redis.server import ask_primary, client
 
@@ -36,6 +37,18 @@ def connect(services: Services) -> "pymysql.connections.Connection[pymysql.curso
     return pymysql.connect(
         host=address.host, port=address.port, user=address.user, password=address.password, database=address.database
     )
+
+
+def write_postgresql_row(services: Services) -> None:
+    with connected(postgresql_of(services), PATIENCE_S) as connection:
+        connection.run("CREATE TABLE kept (word TEXT)")
+        connection.run("INSERT INTO kept VALUES ('kept')")
+
+
+def read_postgresql_row(services: Services) -> object:
+    with connected(postgresql_of(services), PATIENCE_S) as connection:
+        ((found,),) = connection.run("SELECT word FROM kept")
+        return found
 
 
 def write_key(services: Services) -> None:
@@ -66,6 +79,11 @@ def redis_of(services: Services) -> RedisAddress:
 def rabbitmq_of(services: Services) -> RabbitmqAddress:
     assert services.rabbitmq is not None
     return services.rabbitmq
+
+
+def postgresql_of(services: Services) -> PostgresqlAddress:
+    assert services.postgresql is not None
+    return services.postgresql
 
 
 def write_message(services: Services) -> None:

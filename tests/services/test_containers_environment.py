@@ -39,7 +39,7 @@ def test_the_containers_of_a_killed_lab_are_removed_by_the_next_and_those_of_liv
 def test_nobody_but_this_machine_reaches_a_service(containers: ContainersEnvironment) -> None:
     services = containers.provision("test_loopback")
 
-    for address in (services.mysql, services.redis, services.rabbitmq):
+    for address in (services.mysql, services.redis, services.rabbitmq, services.postgresql):
         assert address is not None
         assert not is_refused(address.host, address.port)
         assert is_refused("127.0.0.2", address.port)

@@ -12,7 +12,8 @@ from chaos.environment import Services
 from chaos.environments import hosted
 from chaos.environments.external import ExternalEnvironment
 from chaos.environments.local import LocalEnvironment
-from chaos.services.contents import ServiceItem
+from chaos.services.contents import TIMEOUT_S, ServiceItem
+from chaos.services.postgresql.client import connected
 
 pytestmark = pytest.mark.services
 
@@ -100,6 +101,23 @@ def test_every_row_is_read_with_bytes_and_times_in_it(local: LocalEnvironment, s
     assert row.place == "mysql table odd `name"
     assert "task-0001" in (row.text or "")
     assert "2026-01-02 03:04:05" in (row.text or "")
+
+
+def test_every_row_of_every_schema_is_read_once(local: LocalEnvironment, services: Services) -> None:
+    assert services.postgresql is not None
+    with connected(services.postgresql, TIMEOUT_S) as connection:
+        connection.run("""CREATE TABLE "odd ""name" (id INT, payload BYTEA, document JSONB, at TIMESTAMPTZ)""")
+        connection.run("""INSERT INTO "odd ""name" VALUES (1, 'task-0001', '{"of": "task-0002"}', 'infinity')""")
+        connection.run("CREATE SCHEMA jobs; CREATE TABLE jobs.queue (id INT) PARTITION BY LIST (id)")
+        connection.run("CREATE TABLE jobs.queue_7 PARTITION OF jobs.queue FOR VALUES IN (7)")
+        connection.run("INSERT INTO jobs.queue VALUES (7)")
+
+    queued, odd = contents_of(local, services, "postgresql")
+
+    assert queued == ServiceItem("postgresql table jobs.queue_7", '{"id": 7}')
+    assert odd.place == 'postgresql table odd "name'
+    assert "task-0001" in (odd.text or "")
+    assert "task-0002" in (odd.text or "")
 
 
 def test_what_cannot_be_read_is_said(local: LocalEnvironment, services: Services) -> None:

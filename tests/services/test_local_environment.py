@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -17,6 +18,8 @@ from chaos.environments.local import LocalEnvironment
 from chaos.errors import ChaosError, ServiceUnavailable, WardenLost
 from chaos.ports import LOOPBACK, PortAllocator
 from chaos.services.mysql import server as mysql
+from chaos.services.postgresql import client as postgresql
+from chaos.services.postgresql import server as postgresql_server
 from chaos.services.rabbitmq import server as rabbitmq
 from chaos.services.redis import server as redis
 from tests.leftovers import find_leftovers
@@ -25,6 +28,8 @@ from tests.services.serving import lab_of_its_own
 pytestmark = pytest.mark.services
 
 PATIENCE_S = 60.0
+SHM_DEST = 0o1000
+"""The bit in the permissions of a System V segment that will be removed with its last process."""
 Provision = Callable[..., Services]
 
 
@@ -57,6 +62,8 @@ def test_a_lab_that_is_killed_leaves_no_process_and_no_file() -> None:
         ("mysql", "mariadb-install-db"),
         ("redis", "redis-server"),
         ("rabbitmq", "rabbitmq-server"),
+        ("postgresql", "postgres"),
+        ("postgresql", "initdb"),
     ],
 )
 def test_a_missing_program_is_named_with_the_command_that_brings_it(
@@ -73,12 +80,19 @@ def test_a_missing_program_is_named_with_the_command_that_brings_it(
 
 
 @pytest.mark.parametrize(
-    ("service", "program"), [("mysql", "mariadbd"), ("redis", "redis-server"), ("rabbitmq", "rabbitmq-server")]
+    ("service", "program"),
+    [
+        ("mysql", "mariadbd"),
+        ("redis", "redis-server"),
+        ("rabbitmq", "rabbitmq-server"),
+        ("postgresql", "postgres"),
+        ("postgresql", "initdb"),
+    ],
 )
 def test_a_service_that_dies_at_start_is_named_with_its_last_words(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, service: ServiceName, program: str
+    monkeypatch: pytest.MonkeyPatch, open_directory: Path, service: ServiceName, program: str
 ) -> None:
-    broken = tmp_path / "sbin" / "rabbitmq-server"
+    broken = open_directory / "sbin" / "rabbitmq-server"
     broken.parent.mkdir()
     broken.write_text("#!/bin/sh\necho MariaDB\necho cannot allocate the frobnicator >&2\nexit 3\n")
     broken.chmod(0o755)
@@ -93,6 +107,51 @@ def test_a_service_that_dies_at_start_is_named_with_its_last_words(
         pass
 
     assert raised.value.service == service
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """A directory that every user can enter: PostgreSQL does not run as root."""
+    with TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as another user")
+def test_a_directory_that_the_user_of_postgresql_cannot_enter_is_named(
+    monkeypatch: pytest.MonkeyPatch, open_directory: Path
+) -> None:
+    closed = open_directory / "closed"
+    closed.mkdir(mode=0o700)
+    monkeypatch.setattr("tempfile.tempdir", str(closed))
+
+    with (
+        pytest.raises(ServiceUnavailable, match=f"cannot enter {closed}; set TMPDIR to another directory"),
+        LocalEnvironment(["postgresql"]),
+    ):
+        pass
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another user for PostgreSQL")
+def test_a_machine_without_a_user_for_postgresql_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql_server, "SYSTEM_USERS", ("tasklab-nobody-1", "tasklab-nobody-2"))
+
+    with (
+        pytest.raises(ServiceUnavailable, match="there is no user tasklab-nobody-1 or tasklab-nobody-2"),
+        LocalEnvironment(["postgresql"]),
+    ):
+        pass
+
+
+def test_the_shared_memory_of_postgresql_ends_with_its_processes() -> None:
+    with LocalEnvironment(["postgresql"]) as environment:
+        pid_file = environment.directory / "postgresql" / "data" / "postmaster.pid"
+        _, segment = pid_file.read_text().splitlines()[postgresql_server.PID_FILE_SEGMENT_LINE].split()
+        rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()]
+        (permissions,) = [row[2] for row in rows if row[1] == segment]
+
+    assert int(permissions, 8) & SHM_DEST
+    assert segment not in [line.split()[1] for line in Path("/proc/sysvipc/shm").read_text().splitlines()]
 
 
 def test_a_killed_warden_is_an_error_that_says_so() -> None:
@@ -110,7 +169,7 @@ def test_a_killed_warden_is_an_error_that_says_so() -> None:
     assert find_leftovers(directory) == []
 
 
-@pytest.mark.parametrize("service", ["mysql", "redis", "rabbitmq"])
+@pytest.mark.parametrize("service", ["mysql", "redis", "rabbitmq", "postgresql"])
 def test_a_round_trip_is_red_when_the_service_is_down(service: str) -> None:
     closed = PortAllocator()
     port = closed.allocate()
@@ -118,6 +177,7 @@ def test_a_round_trip_is_red_when_the_service_is_down(service: str) -> None:
         "mysql": lambda port: mysql.missing(mysql.MysqlAddress(LOOPBACK, port, "x", "y", "")),
         "redis": lambda port: redis.missing_write(LOOPBACK, port),
         "rabbitmq": lambda port: rabbitmq.missing(rabbitmq.RabbitmqAddress(LOOPBACK, port, "x", "y")),
+        "postgresql": lambda port: postgresql.missing(postgresql.PostgresqlAddress(LOOPBACK, port, "x", "y", "")),
     }
 
     assert str(port) in probes[service](port)

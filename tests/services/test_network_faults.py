@@ -19,6 +19,7 @@ from chaos.hosting.processes import HostedProcess
 from chaos.injectors import degrade_network
 from chaos.network.links import Links
 from chaos.network.proxies import NetworkProxy
+from chaos.services.postgresql.client import connected
 from chaos.services.redis import server as redis
 from chaos.services.registry import open_exchange
 from tests.network_table import QUESTION_BYTES, TABLE, Row
@@ -38,8 +39,12 @@ def outside(local: LocalEnvironment) -> Iterator[ExternalEnvironment]:
     assert services.mysql is not None
     assert services.redis is not None
     assert services.rabbitmq is not None
+    assert services.postgresql is not None
     with ExternalEnvironment(
-        mysql_url=services.mysql.url, redis_url=services.redis.url, rabbitmq_url=services.rabbitmq.url
+        mysql_url=services.mysql.url,
+        redis_url=services.redis.url,
+        rabbitmq_url=services.rabbitmq.url,
+        postgresql_url=services.postgresql.url,
     ) as environment:
         yield environment
 
@@ -53,7 +58,7 @@ def start_user(start_process: StartProcess, services: Services, service: str, na
     return start_process(sys.executable, "-c", HOLD, address.host, str(address.port), name=name)
 
 
-@pytest.mark.parametrize("service", ["mysql", "redis", "rabbitmq"])
+@pytest.mark.parametrize("service", ["mysql", "redis", "rabbitmq", "postgresql"])
 @pytest.mark.parametrize(("kind", "value"), KINDS)
 def test_a_degraded_network_is_seen_and_is_clean_again(
     outside: ExternalEnvironment, start_process: StartProcess, service: str, kind: str, value: float
@@ -220,7 +225,10 @@ def test_other_processes_do_not_see_it(
         (DegradeNetwork("worker-1", "mysql", "delay", 0), "needs a value of 1 or more"),
         (DegradeNetwork("worker-1", "mysql", "slow", -5), "needs a value of 1 or more"),
         (DegradeNetwork("worker-1", "redis", "delay", 50), "its clients ask Sentinels"),
-        (DegradeNetwork("worker-1", "kafka", "delay", 50), "it has no service 'kafka'; it has mysql, rabbitmq, redis"),
+        (
+            DegradeNetwork("worker-1", "kafka", "delay", 50),
+            "it has no service 'kafka'; it has mysql, postgresql, rabbitmq, redis",
+        ),
     ],
 )
 def test_a_fault_that_cannot_be_done_or_seen_is_refused(
@@ -258,19 +266,24 @@ def test_what_a_run_outside_has_made_is_removed_with_its_environment(local: Loca
     inside = local.provision("test_host")
     assert inside.mysql is not None
     assert inside.redis is not None
+    assert inside.postgresql is not None
     with closing(redis.client(inside.redis.host, inside.redis.port)) as client:
         client.set("test_guest:left_over", "from a run that was killed")
 
-        with ExternalEnvironment(mysql_url=inside.mysql.url, redis_url=inside.redis.url) as outside:
+        with ExternalEnvironment(
+            mysql_url=inside.mysql.url, redis_url=inside.redis.url, postgresql_url=inside.postgresql.url
+        ) as outside:
             outside.provision("test_guest")
             assert client.get("test_guest:left_over") is None
             client.set("test_guest:key", "of this run")
             client.set("other:key", "of another program")
             assert "test_guest" in databases(inside)
+            assert "test_guest" in postgresql_databases(inside)
 
         assert client.get("test_guest:key") is None
         assert client.get("other:key") == "of another program"
     assert "test_guest" not in databases(inside)
+    assert "test_guest" not in postgresql_databases(inside)
 
 
 def test_links_that_are_closed_twice_are_closed(local: LocalEnvironment, provision: Provision) -> None:
@@ -290,3 +303,9 @@ def databases(services: Services) -> set[str]:
     with closing(connection), connection.cursor() as cursor:
         cursor.execute("SHOW DATABASES")
         return {str(name) for (name,) in cursor.fetchall()}
+
+
+def postgresql_databases(services: Services) -> set[str]:
+    assert services.postgresql is not None
+    with connected(services.postgresql, PATIENCE_S) as connection:
+        return {str(name) for (name,) in connection.run("SELECT datname FROM pg_database")}

@@ -39,7 +39,7 @@ def test_a_broker_that_forgets_a_queue_is_not_healed(monkeypatch: pytest.MonkeyP
             injection.await_healed(PATIENCE_S)
 
 
-@pytest.mark.parametrize("service", ["mysql", "rabbitmq"])
+@pytest.mark.parametrize("service", ["mysql", "rabbitmq", "postgresql"])
 def test_a_paused_service_answers_nothing_keeps_its_connections_and_goes_on(
     local: LocalEnvironment, provision: Provision, service: ServiceName
 ) -> None:

@@ -26,10 +26,12 @@ from tests.services.durability_probe import (
     rabbitmq_of,
     read_key,
     read_message,
+    read_postgresql_row,
     read_row,
     redis_of,
     write_key,
     write_message,
+    write_postgresql_row,
     write_row,
 )
 from tests.services.serving import Serving, lab_of_its_own
@@ -54,9 +56,9 @@ def services(environment: ServingEnvironment) -> Services:
 def test_every_service_answers_and_says_its_version(environment: ServingEnvironment) -> None:
     environment.check_health(PATIENCE_S)
 
-    assert set(environment.versions()) >= {"mysql", "redis", "rabbitmq"}
+    assert set(environment.versions()) >= {"mysql", "redis", "rabbitmq", "postgresql"}
     assert all(environment.versions().values())
-    assert set(environment.startup_s) == {"mysql", "redis", "rabbitmq"}
+    assert set(environment.startup_s) == {"mysql", "redis", "rabbitmq", "postgresql"}
     assert all(took_s > 0 for took_s in environment.startup_s.values())
 
 
@@ -127,7 +129,7 @@ def test_only_the_services_asked_for_are_started(serving: Serving) -> None:
         services = environment.provision("test_redis_only")
 
         assert environment.offers == {"redis"}
-        assert (services.mysql, services.rabbitmq) == (None, None)
+        assert (services.mysql, services.rabbitmq, services.postgresql) == (None, None, None)
         assert services.redis is not None
 
 
@@ -223,7 +225,12 @@ def test_a_port_lost_to_somebody_else_is_replaced(serving: Serving, monkeypatch:
 
 @pytest.mark.parametrize(
     ("service", "write", "read"),
-    [("mysql", write_row, read_row), ("redis", write_key, read_key), ("rabbitmq", write_message, read_message)],
+    [
+        ("mysql", write_row, read_row),
+        ("redis", write_key, read_key),
+        ("rabbitmq", write_message, read_message),
+        ("postgresql", write_postgresql_row, read_postgresql_row),
+    ],
 )
 def test_a_killed_service_is_gone_and_comes_back_with_its_data(
     environment: ServingEnvironment,
@@ -270,7 +277,7 @@ def test_a_service_whose_port_still_takes_connections_was_not_killed(
     injection.await_healed(PATIENCE_S)
 
 
-@pytest.mark.parametrize("service", ["mysql", "redis", "rabbitmq"])
+@pytest.mark.parametrize("service", ["mysql", "redis", "rabbitmq", "postgresql"])
 def test_ending_a_kill_that_never_began_starts_nothing(
     environment: ServingEnvironment, services: Services, service: str
 ) -> None:
@@ -282,5 +289,5 @@ def test_ending_a_kill_that_never_began_starts_nothing(
 
 
 def test_a_service_that_is_not_there_cannot_be_killed(environment: ServingEnvironment, services: Services) -> None:
-    with pytest.raises(ChaosError, match="no service 'kafka'; it has mysql, rabbitmq, redis"):
+    with pytest.raises(ChaosError, match="no service 'kafka'; it has mysql, postgresql, rabbitmq, redis"):
         environment.injection(KillService("kafka"), services, {})

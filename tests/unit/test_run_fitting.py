@@ -72,6 +72,8 @@ def link(struck: Scenario, *, system: Acme | None = None, world: World | None = 
     [
         ({"mysql", "redis", "rabbitmq"}, ("rabbitmq", "mysql", "redis")),
         ({"redis"}, ("redis", "database", "redis")),
+        ({"redis", "postgresql"}, ("redis", "postgresql", "redis")),
+        ({"postgresql"}, ("postgresql", "postgresql", "redis")),
         (set(), ("broker", "database", "redis")),
     ],
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from chaos import binaries
-from chaos.binaries import ProgramStatus, find, inventory, rabbitmq_home, require
+from chaos.binaries import ProgramStatus, find, inventory, postgresql_directories, rabbitmq_home, require
 from chaos.errors import ServiceUnavailable
 from chaos.services.addresses import SERVICE_NAMES
 from chaos.services.rabbitmq.server import _minimal_copy
@@ -125,6 +125,16 @@ def install_wrapper(root: Path) -> Path:
     link = root / "usr/sbin/rabbitmq-server"
     link.symlink_to(real / "rabbitmq-script-wrapper")
     return link
+
+
+def test_the_programs_of_the_newest_postgresql_are_found_first(tmp_path: Path) -> None:
+    for version in ("9.6", "15", "16"):
+        (tmp_path / "lib/postgresql" / version / "bin").mkdir(parents=True)
+    (tmp_path / "pgsql-14/bin").mkdir(parents=True)
+
+    found = [Path(directory).parent.name for directory in postgresql_directories(tmp_path)]
+
+    assert found == ["16", "15", "pgsql-14", "9.6"]
 
 
 def test_every_service_has_a_program_that_serves_it() -> None:

@@ -143,6 +143,7 @@ def test_the_catalogue_leads_to_the_environment_of_that_name(name: EnvironmentNa
 
 def test_a_url_of_an_unknown_service_is_refused() -> None:
     with pytest.raises(
-        ChaosError, match="no service has the URL argument kafka_url; the services are mysql, redis, rabbitmq"
+        ChaosError,
+        match="no service has the URL argument kafka_url; the services are mysql, redis, rabbitmq, postgresql",
     ):
         ExternalEnvironment(kafka_url="kafka://127.0.0.1")
