@@ -14,10 +14,12 @@ from scenarios.errors import UnknownName, WrongUsage
 
 SHIMS = Path(__file__).parent / "shims"
 """The files that run in the user's Python, each with a name that begins with `tasklab_`."""
-LIBRARIES: Mapping[str, bool] = MappingProxyType({"celery": True, "dramatiq": False, "rq": False})
+LIBRARIES: Mapping[str, bool] = MappingProxyType(
+    {"celery": True, "dramatiq": False, "rq": False, "procrastinate": True}
+)
 """By library: whether its option names an app, so that --task has to name the task in it; else it names the task itself."""
 TRIED: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"celery": ("5.7.0",), "dramatiq": ("2.2.1",), "rq": ("3.0.0",)}
+    {"celery": ("5.7.0",), "dramatiq": ("2.2.1",), "rq": ("3.0.0",), "procrastinate": ("3.10.0",)}
 )
 """By library, the versions that the adapter was tried with."""
 CONFIGURATIONS: Mapping[str, str] = MappingProxyType(

@@ -48,7 +48,7 @@ def _system_options(
         str | None,
         typer.Option(
             help="A name from `tasklab list systems`, package.module:attribute of your own plug-in, or a program "
-            "(a path with a / in it) that speaks the protocol of docs/protocol.md; celery, dramatiq or rq: an app of the "
+            "(a path with a / in it) that speaks the protocol of docs/protocol.md; celery, dramatiq, rq or procrastinate: an app of the "
             "lab's own, as the library's documentation recommends it, with @defaults as it comes. Default: reference."
         ),
     ] = None,
@@ -70,6 +70,12 @@ def _system_options(
         typer.Option(
             metavar="MODULE:FUNCTION",
             help="Test your RQ app: this function, with the queue, retries and times of its decorator, or RQ's defaults.",
+        ),
+    ] = None,
+    procrastinate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:APP", help="Test your Procrastinate app, with its own settings: its task that --task names."
         ),
     ] = None,
     task: Annotated[
@@ -122,7 +128,7 @@ def _system_options(
     from scenarios.adapters.adapted import WORKERS, Adapted, own_app
     from scenarios.errors import WrongUsage
 
-    places = {"celery": celery, "dramatiq": dramatiq, "rq": rq}
+    places = {"celery": celery, "dramatiq": dramatiq, "rq": rq, "procrastinate": procrastinate}
     apps = {library: place for library, place in places.items() if place is not None}
     named = [f"--{name}" for name in (*(["system"] if system is not None else []), *apps)]
     if len(named) > 1:
@@ -155,7 +161,7 @@ def _system_options(
     )
 
 
-APP_OPTIONS = ("--celery", "--dramatiq", "--rq")
+APP_OPTIONS = ("--celery", "--dramatiq", "--rq", "--procrastinate")
 
 
 def with_system(command: Callable[..., None]) -> Callable[..., None]:

@@ -41,6 +41,7 @@ def test_a_place_that_names_no_task_is_refused(library: str, place: str, task: s
     [
         Adapted("dramatiq", "shop.tasks:charge"),
         Adapted("celery", "shop.tasks:app", "shop.tasks.charge", workers=3, claims=("no_lost_task", "no_stuck_task")),
+        Adapted("procrastinate", "shop.app:app", "charge", worker_arguments=("--concurrency", "4")),
         Adapted("rq", "shop.jobs:charge", worker_arguments=("--name", "a b"), unscaled=True),
     ],
     ids=lambda app: app.library,

@@ -128,7 +128,11 @@ def hint(name: str, known: Sequence[str]) -> str:
 
 def addresses(services: Any) -> Dict[str, Dict[str, Any]]:
     """The services of a run as plain data, by name: host, port, and what is needed to log in."""
-    fields = {"redis": ("host", "port"), "rabbitmq": ("host", "port", "user", "password", "vhost")}
+    fields = {
+        "redis": ("host", "port"),
+        "rabbitmq": ("host", "port", "user", "password", "vhost"),
+        "postgresql": ("host", "port", "user", "password", "database"),
+    }
     stated = {name: getattr(services, name) for name in fields}
     return {
         name: {field: getattr(address, field) for field in fields[name]}

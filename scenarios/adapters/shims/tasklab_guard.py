@@ -32,7 +32,10 @@ class Guard:
         """The audit hook: raises for an address that is not allowed. Paths of Unix sockets are this machine's, and pass."""
         if event not in EVENTS or not isinstance(arguments[1], tuple):
             return
-        host, port = arguments[1][:2]
+        self.check(*arguments[1][:2])
+
+    def check(self, host: str, port: int) -> None:
+        """Raise ConnectionRefusedError for an address that is not allowed."""
         if (host, port) in self._allowed or (_is_here(host) and (LOOPBACK, port) in self._allowed):
             return
         address = "%s:%s" % (host, port)
@@ -68,6 +71,11 @@ def allow(turned: Mapping[str, Any]) -> None:
     host, _, port = os.environ.get("TASKLAB_OUTSIDE", "").rpartition(":")
     if host:
         _guard.allow(host, int(port))
+
+
+def check(host: str, port: int) -> None:
+    """Raise ConnectionRefusedError for an address that is not allowed: for drivers whose sockets Python does not see."""
+    _guard.check(host, port)
 
 
 def asked_since_start() -> List[str]:
