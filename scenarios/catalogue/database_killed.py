@@ -7,7 +7,7 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="database_killed",
     story=(
-        "MariaDB is killed while tasks are submitted and executed, and restarted on its data. Every acknowledged task must be done, "
+        "The database is killed while tasks are submitted and executed, and restarted on its data. Every acknowledged task must be done, "
         "none may have a second effect, and every status that is read must be true."
     ),
     workload=Workload(tasks=80, rate_per_s=20, work_s=Between(0.01, 0.05), failing_once=8, failing_for_good=4),

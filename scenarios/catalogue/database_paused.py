@@ -7,8 +7,8 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="database_paused",
     story=(
-        "MariaDB is paused while tasks are submitted and executed: connections stay open, and no request is answered. Then it continues. "
-        "The requests that it had received are carried out late; no task may be lost or done twice because of that."
+        "The database is paused while tasks are submitted and executed: connections stay open, and no request is answered. "
+        "Then it continues. The requests that it had received are carried out late; no task may be lost or done twice because of that."
     ),
     workload=Workload(tasks=80, rate_per_s=20, work_s=Between(0.01, 0.05), failing_once=8, failing_for_good=4),
     strikes=(Strike(PauseService("database"), when=Effects(count=Between(15, 40)), lasts_s=Between(1.0, 3.0)),),

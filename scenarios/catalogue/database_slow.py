@@ -7,7 +7,7 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="database_slow",
     story=(
-        "Every message between a worker and MariaDB takes longer for a while. "
+        "Every message between a worker and the database takes longer for a while. "
         "Leases and timeouts that are too short expire; no task may be lost or done twice because of that."
     ),
     workload=Workload(tasks=60, rate_per_s=20, work_s=Between(0.01, 0.05), failing_once=8),

@@ -7,7 +7,7 @@ from scenarios.judging.guarantees import Guarantee
 SCENARIO = Scenario(
     name="database_unreachable",
     story=(
-        "For a while no message passes between a worker and MariaDB, and its connections stay open. "
+        "For a while no message passes between a worker and the database, and its connections stay open. "
         "The worker must not wait forever, nor continue as if it still held its task."
     ),
     workload=Workload(tasks=60, rate_per_s=20, work_s=Between(0.01, 0.05), failing_once=8),
