@@ -101,6 +101,7 @@ def test_long_waits_stay_where_the_user_says_so(third_party_python: Path, produc
         ),
         ("procrastinate_app:app", "charge", ("--worker=--one-shot",), "a worker ends when its queues are empty"),
         ("connects_procrastinate_app:app", "charge", (), "connects_procrastinate_app connects to 127.0.0."),
+        ("opens_procrastinate_app:app", "charge", (), "opens_procrastinate_app connects to 127.0.0."),
     ],
 )
 def test_what_cannot_be_tested_is_said_before_anything_starts(

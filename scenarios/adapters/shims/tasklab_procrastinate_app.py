@@ -8,7 +8,7 @@ import contextlib
 import inspect
 import io
 import threading
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import procrastinate
 import tasklab_adapter
@@ -164,6 +164,7 @@ class ProcrastinateApp:
         """What the lab has read of the app."""
         return (
             Fact("queue", self.task.queue, "task.queue", "jobs are deferred to it, as the app defers them"),
+            *self._facts_of_locks(),
             self._fact_of_retries(),
             self._fact_of_recovery(),
             self._fact_of_lease(),
@@ -188,6 +189,13 @@ class ProcrastinateApp:
         if name in self.app.worker_defaults and scaled is None:
             source = "app.worker_defaults"
         return Fact(name, seconds(self.now[name]), source, means, scaled)
+
+    def _facts_of_locks(self) -> Iterator[Fact]:
+        if self.task.lock is not None:
+            yield Fact("lock", self.task.lock, "task.lock", "one job of the task runs at a time, in their order")
+        if self.task.queueing_lock is not None:
+            means = "while one job of the task waits, every other is refused"
+            yield Fact("queueing_lock", self.task.queueing_lock, "task.queueing_lock", means)
 
     def _fact_of_retries(self) -> Fact:
         means = "seconds before each retry of a job that fails; then it has failed"

@@ -86,8 +86,12 @@ def connected(connector: Any) -> Any:
     return psycopg.connect(**{"connect_timeout": CLIENT_TIMEOUT_S, **stated})
 
 
+def _stated(pool_args: Mapping[str, Any]) -> Dict[str, Any]:
+    return {**conninfo_to_dict(pool_args.get("conninfo") or ""), **(pool_args.get("kwargs") or {})}
+
+
 def _kept(pool_args: Mapping[str, Any]) -> Dict[str, Any]:
-    stated = {**conninfo_to_dict(pool_args.get("conninfo") or ""), **(pool_args.get("kwargs") or {})}
+    stated = _stated(pool_args)
     return {name: value for name, value in stated.items() if not name.startswith(OF_ADDRESS) and name not in TO_OTHERS}
 
 
@@ -105,13 +109,23 @@ def _login(address: Mapping[str, Any]) -> Dict[str, Any]:
 
 def guard_libpq() -> None:
     """Refuse every server of PostgreSQL but the lab's from now on, those behind Unix sockets too."""
-    connect = psycopg.generators.connect
+    connect, open_pool = psycopg.generators.connect, SyncPsycopgConnector.open
 
     def guarded(conninfo: str, *more: Any, **options: Any) -> Any:
-        stated = conninfo_to_dict(conninfo)
-        host = stated.get("hostaddr") or stated.get("host") or os.environ.get("PGHOST") or "the default host of libpq"
-        port = stated.get("port") or os.environ.get("PGPORT") or PORT
-        tasklab_guard.check(str(host), int(port))
+        _check(conninfo_to_dict(conninfo))
         return connect(conninfo, *more, **options)
 
+    def guarded_open(self: Any, pool: Any = None) -> None:
+        # A pool would try again for 30 s, in threads of its own: an app that is opened while it is imported.
+        if pool is None and not any(callable(self._pool_args.get(name)) for name in ("conninfo", "kwargs")):
+            _check(_stated(self._pool_args))
+        open_pool(self, pool)
+
     psycopg.generators.connect = guarded
+    SyncPsycopgConnector.open = guarded_open
+
+
+def _check(stated: Mapping[str, Any]) -> None:
+    host = stated.get("hostaddr") or stated.get("host") or os.environ.get("PGHOST") or "the default host of libpq"
+    port = stated.get("port") or os.environ.get("PGPORT") or PORT
+    tasklab_guard.check(str(host), int(str(port).partition(",")[0]))  # a list, if there are several servers

@@ -82,11 +82,13 @@ def raised(task: Any, error: Exception) -> BaseException:
 def recoveries(app: Any) -> List[Any]:
     """The periodic tasks of the app whose code asks for stalled jobs."""
     found = app.periodic_registry.periodic_tasks.values()
-    return [one for one in found if RECOVERY in _names(inspect.unwrap(one.task.func).__code__)]
+    return [one for one in found if RECOVERY in _names(getattr(inspect.unwrap(one.task.func), "__code__", None))]
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    """All global names and attributes in a function and in those inside it."""
+def _names(code: Optional[CodeType]) -> Iterator[str]:
+    """All global names and attributes in a function and in those inside it; of a callable without code none."""
+    if code is None:
+        return
     yield from code.co_names
     for one in code.co_consts:
         if isinstance(one, CodeType):

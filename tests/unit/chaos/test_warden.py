@@ -20,6 +20,8 @@ from chaos.hosting.warden_client import WardenClient
 from tests.leftovers import find_leftovers
 
 PATIENCE_S = 30.0
+OTHER_USER = (65534, 65534)
+"""The ids of a user and a group: nobody on most machines, but none need have them."""
 
 
 @dataclass
@@ -258,3 +260,28 @@ def test_an_environment_larger_than_a_socket_buffer_arrives_whole(warden: Warden
 
     assert child.wait(PATIENCE_S) == 0
     assert child.log_tail() == "50000"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts a process of another user")
+def test_a_child_of_another_user_ends_with_the_warden_and_its_guard_too(tmp_path: Path) -> None:
+    directory = tmp_path / "lab"
+    directory.mkdir()
+    warden = WardenClient(directory)
+    child = warden.spawn("sleeper", ["sleep", "1000"], log=directory / "log", cwd=Path("/"), user=OTHER_USER)
+    process = psutil.Process(child.pid)
+    ids = (process.uids(), process.gids())
+
+    guard = psutil.Process(process.parent().parent().pid)  # type: ignore[union-attr]
+    for one in (guard, process.parent()):
+        one.kill()  # type: ignore[union-attr]
+
+    gone, _ = psutil.wait_procs([process], timeout=PATIENCE_S)
+    warden.close()
+    assert gone == [process]
+    assert [set(one) for one in ids] == [{number} for number in OTHER_USER]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may do it")
+def test_who_is_not_root_cannot_start_a_process_of_another_user(warden: WardenClient) -> None:
+    with pytest.raises(ProcessFailed, match="could not be started: Operation not permitted"):
+        warden.spawn("sleeper", ["sleep", "1000"], log=warden.directory / "log", user=OTHER_USER)
