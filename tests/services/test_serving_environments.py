@@ -17,12 +17,14 @@ from chaos.environments.serving import ServingEnvironment
 from chaos.errors import ChaosError, FaultDidNotBite, ServiceUnavailable
 from chaos.faults import KillService
 from chaos.ports import LOOPBACK, PortAllocator, is_refused
+from chaos.services.postgresql.client import connected
 from chaos.services.rabbitmq import server as rabbitmq
 from chaos.services.rabbitmq.amqp_client import AmqpClient
 from chaos.services.rabbitmq.virtual_host import check_fresh, queue_names
 from chaos.services.redis import server as redis
 from tests.services.durability_probe import (
     connect,
+    postgresql_of,
     rabbitmq_of,
     read_key,
     read_message,
@@ -71,6 +73,16 @@ def test_a_namespace_provisioned_again_is_empty_again(environment: ServingEnviro
         cursor.execute("SHOW TABLES")
         assert cursor.fetchall() == ()
     assert again == services
+
+
+def test_the_postgresql_of_a_run_holds_no_database_of_the_run_before(environment: ServingEnvironment) -> None:
+    """Else each kill, and each drop, would take longer than the one before."""
+    first, second = (environment.provision(f"serving_{next(_numbers)}") for _ in range(2))
+
+    with connected(postgresql_of(second), PATIENCE_S) as connection:
+        names = {str(name) for (name,) in connection.run("SELECT datname FROM pg_database")}
+
+    assert names & {first.namespace, second.namespace} == {second.namespace}
 
 
 def test_a_run_sees_no_key_and_no_queue_of_a_run_before(environment: ServingEnvironment, services: Services) -> None:

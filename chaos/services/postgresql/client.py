@@ -70,6 +70,17 @@ def read_version(address: PostgresqlAddress, timeout_s: float = ROUND_TRIP_TIMEO
     return str(version)
 
 
+def replace_database(address: PostgresqlAddress, old: str, new: str, timeout_s: float = STATEMENT_TIMEOUT_S) -> None:
+    """Drop the database of the run before ("": none), and create that of the next; raises as `create_database`.
+
+    A database has three hundred files. After a kill the server syncs all of them before it answers, and so does every drop: with
+    those of fifty runs it would take a minute.
+    """
+    if old:
+        drop_database(address, old, timeout_s)
+    create_database(address, new, timeout_s)
+
+
 def create_database(address: PostgresqlAddress, name: str, timeout_s: float = STATEMENT_TIMEOUT_S) -> None:
     """Create the database of that name, empty; an existing one is dropped. Uses the database of `address` meanwhile.
 

@@ -22,6 +22,7 @@ class PostgresqlContainer(ContainerService):
     def __init__(self, engine: DockerEngine, image: str, lab: str, allocator: PortAllocator) -> None:
         super().__init__(engine, image, lab, allocator)
         self._password = secrets.token_hex(12)
+        self._namespace = ""
 
     @property
     def _environment(self) -> Mapping[str, str]:
@@ -40,6 +41,7 @@ class PostgresqlContainer(ContainerService):
         return client.read_version(self.address(""))
 
     def provide(self, services: Services) -> Services:
-        """The services of a run with its address, and an empty database."""
-        client.create_database(self.address(""), services.namespace)
+        """The services of a run with its address, and an empty database; that of the run before is dropped."""
+        client.replace_database(self.address(""), self._namespace, services.namespace)
+        self._namespace = services.namespace
         return replace(services, postgresql=self.address(services.namespace))

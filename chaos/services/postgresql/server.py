@@ -43,6 +43,7 @@ class PostgresqlServer(SingleProcessServer):
     def __init__(self, warden: WardenClient, directory: Path, allocator: PortAllocator) -> None:
         super().__init__(warden, directory, allocator)
         self._password = secrets.token_hex(12)
+        self._namespace = ""
         self._user = _system_user() if os.geteuid() == 0 else None
 
     def address(self, database: str) -> PostgresqlAddress:
@@ -50,8 +51,9 @@ class PostgresqlServer(SingleProcessServer):
         return PostgresqlAddress(LOOPBACK, self.ports[0], USER, self._password, database)
 
     def provide(self, services: Services) -> Services:
-        """The services of a run with its address, and an empty database."""
-        client.create_database(self.address(""), services.namespace)
+        """The services of a run with its address, and an empty database; that of the run before is dropped."""
+        client.replace_database(self.address(""), self._namespace, services.namespace)
+        self._namespace = services.namespace
         return replace(services, postgresql=self.address(services.namespace))
 
     def missing(self) -> str:
