@@ -26,6 +26,7 @@ import signal
 import socket
 import sys
 import time
+import warnings  # noqa: F401  os.execvpe imports it, and the other user of a child may not read the library
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
