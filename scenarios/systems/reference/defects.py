@@ -1,5 +1,6 @@
 """What the reference never does in a world, whatever the faults: beyond its promises, what it documents of its answers and rows."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from chaos.simulation.kernel.trace import Step
@@ -11,25 +12,62 @@ from scenarios.systems.reference.dead_queue import wrong_messages
 from scenarios.systems.reference.documented import contradictions
 from scenarios.systems.reference.refusals import wrong_answers
 
+NEW = "202 new"
+"""The detail of an answer to a submission that has created its task."""
 
-def defects(inspection: Inspection, settings: Settings) -> Sequence[str]:
-    """A sentence for each."""
+
+def defects(inspection: Inspection, settings: Settings, settled: Counter[str]) -> Sequence[str]:
+    """A sentence for each. `settled`: the attempts that the metrics count as settled, by outcome."""
     return [
         *_failures(inspection.answers),
         *_conflicts_without_cause(inspection.answers),
+        *_shared_ids(inspection.answers),
+        *_wrongly_new(inspection.answers),
         *_created_without_limit(inspection.steps),
         *_wrong_views(inspection),
         *wrong_answers(inspection),
         *wrong_messages(inspection, settings.dead_queue),
-        *contradictions(inspection, settings),
+        *contradictions(inspection, settings, settled),
     ]
 
 
 def _failures(answers: Sequence[Answer]) -> Iterator[str]:
-    """No request ends in an error that the API does not know."""
+    """No request ends in an error that the API does not know, and none tells of its statements."""
     for answer in answers:
-        if (answer.outcome.detail or "").startswith("500"):
+        if (answer.outcome.detail or "").startswith("500") or "[SQL" in (answer.outcome.detail or ""):
             yield f"{type(answer.operation).__name__} was answered {answer.outcome.detail}"
+
+
+def _submissions(answers: Sequence[Answer]) -> list[tuple[Answer, Submit]]:
+    return [(answer, answer.operation) for answer in answers if isinstance(answer.operation, Submit)]
+
+
+def _shared_ids(answers: Sequence[Answer]) -> Iterator[str]:
+    """No two requests are answered with one task."""
+    tasks: dict[str, str] = {}
+    for answer, submit in _submissions(answers):
+        if answer.outcome.kind == "ok" and answer.outcome.id is not None:
+            first = tasks.setdefault(answer.outcome.id, submit.task)
+            if first != submit.task:
+                yield f"{submit.task} was answered with the id of {first}"
+
+
+def _wrongly_new(answers: Sequence[Answer]) -> Iterator[str]:
+    """A task is new once; and only to whom it may have been submitted before is it not."""
+    asked = _submissions(answers)
+    new: set[str] = set()
+    for answer, submit in asked:
+        if answer.outcome.kind != "ok":
+            continue
+        if answer.outcome.detail == NEW:
+            if submit.task in new:
+                yield f"{submit.task} was answered as new twice"
+            new.add(submit.task)
+        elif not any(
+            other is not answer and before.task == submit.task and other.asked_ns <= answer.answered_ns
+            for other, before in asked
+        ):
+            yield f"{submit.task} was answered as known, and had never been submitted before"
 
 
 def _created_without_limit(steps: Sequence[Step]) -> Iterator[str]:
@@ -57,7 +95,7 @@ def _wrong_views(inspection: Inspection) -> Iterator[str]:
 
 def _conflicts_without_cause(answers: Sequence[Answer]) -> Iterator[str]:
     """A key is refused only to whom another task was, or may have been, submitted under it before."""
-    asked = [(answer, answer.operation) for answer in answers if isinstance(answer.operation, Submit)]
+    asked = _submissions(answers)
     for answer, submit in asked:
         if not answer.has_code("409"):
             continue

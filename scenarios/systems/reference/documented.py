@@ -4,6 +4,7 @@ Exact, because a world has one clock. Each function returns a sentence for each 
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,9 @@ from sqlalchemy import Connection, select
 from chaos.simulation.kernel.clock import EPOCH_NS
 from reference_impl.loops.relay import UNROUTABLE_DELAY_S
 from reference_impl.rows.database_clock import US_PER_S, microseconds
-from reference_impl.rows.schema import audit, outbox, tasks
+from reference_impl.rows.dead_letter import REDRIVEN
+from reference_impl.rows.outbox import SENT
+from reference_impl.rows.schema import audit, dead_letters, outbox, tasks
 from reference_impl.settings import Settings
 from reference_impl.task import HELD, TaskState
 from scenarios.contract.tasklab_probe import TOLD_TO_STOP
@@ -21,11 +24,15 @@ from scenarios.judging.causes import first_crash_ns
 from scenarios.record.history import FOREVER_NS, AttemptRecord, History, TaskTimeline, ns_of
 from scenarios.simulated.inspection import Inspection
 from scenarios.simulated.worlds.unusual import is_quick
+from scenarios.systems.reference.counted import wrong_counts
+from scenarios.systems.reference.probe import SWEEP, SWEPT
 from scenarios.systems.reference.rows import US_TO_NS
 from scenarios.systems.reference.terms import documented_delays_s
 
 SLACK_S = 0.3
 """How much later than a lease or a heartbeat something may happen in a world whose answers are quick."""
+LED_S = 1.0
+"""In that time a leader has begun its first sweep."""
 UNSETTLED_S = 2.0
 """For how long after a fault it may still hinder a claim or a heartbeat."""
 
@@ -35,6 +42,8 @@ _DELAYED = (
     .where(outbox.c.available_us > outbox.c.created_us)
     .order_by(outbox.c.id)
 )
+_SENT_UNTIMED = select(outbox.c.id).where(outbox.c.status == SENT, outbox.c.sent_us.is_(None))
+_HANDLED = select(dead_letters.c.id, dead_letters.c.handled_how).where(dead_letters.c.handled_us.is_not(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +61,24 @@ class _Life:
         return int(row.attempt) - (redriven[-1] if redriven else 0)
 
 
-def contradictions(inspection: Inspection, settings: Settings) -> list[str]:
-    """What this world contradicts of what the reference documents; of its waits only where its answers come quickly, faults apart."""
+def contradictions(inspection: Inspection, settings: Settings, settled: Counter[str]) -> list[str]:
+    """What this world contradicts of what the reference documents; of its waits only where its answers come quickly, faults apart.
+
+    `settled`: the attempts that the metrics count as settled, by outcome.
+    """
     history = inspection.history
     with inspection.engine.connect() as connection:
         lives = _lives(connection)
         found = [*_misnumbered(lives), *_misreported(lives, history), *_delays(connection, lives, settings)]
+        found += [*_buried_early(lives, settings), *_without_fence(lives, history), *_untold(connection)]
     stoppable = [life for life in lives.values() if life.asks]
     found += _stopped_for_nothing(stoppable, history)
     if is_quick(inspection.plan.delays):
         found += _never_started(lives, history, settings)
         found += _never_told(stoppable, history, settings)
+        found += _never_acknowledged(history, settings)
+        found += _led_without_jobs(history)
+        found += _miscounted(lives, history, settled)
     return found
 
 
@@ -94,6 +110,66 @@ def _misreported(lives: dict[str, _Life], history: History) -> Iterator[str]:
         for attempt in timeline.attempts:
             if (attempt.task, attempt.actor, attempt.number) not in claimed:
                 yield f"{attempt.actor} started {attempt.task} as attempt {attempt.number}, which it had not claimed"
+
+
+def _buried_early(lives: dict[str, _Life], settings: Settings) -> Iterator[str]:
+    """No task is dead before its attempts are used up."""
+    for life in lives.values():
+        for row in life.rows:
+            if row.to_status == TaskState.DEAD and life.spent(row) < settings.attempts_max:
+                yield f"{life.task} is dead after {life.spent(row)} of {settings.attempts_max} attempts"
+
+
+def _without_fence(lives: dict[str, _Life], history: History) -> Iterator[str]:
+    """A handler gets the fence of its claim."""
+    fences = {(life.task, row.fence) for life in lives.values() for row in life.claims}
+    for timeline in history.tasks.values():
+        for effect in timeline.effects:
+            if (timeline.task, effect.fence) not in fences:
+                yield f"an effect of {timeline.task} has the fence {effect.fence}, which no claim of it has"
+
+
+def _untold(connection: Connection) -> Iterator[str]:
+    """What an operator reads: when a message was sent, and how a letter was handled."""
+    for row in connection.execute(_SENT_UNTIMED):
+        yield f"message {row.id} of the outbox was sent, and does not say when"
+    for row in connection.execute(_HANDLED):
+        if row.handled_how != REDRIVEN:
+            yield f"letter {row.id} was handled by {row.handled_how!r}"
+
+
+def _never_acknowledged(history: History, settings: Settings) -> Iterator[str]:
+    """The message of an attempt that has ended is acknowledged, and the observer told, unless something came between."""
+    for timeline in history.tasks.values():
+        for attempt in timeline.attempts:
+            if attempt.ended_ns is None or attempt.ack is not None:
+                continue
+            until_ns = attempt.ended_ns + ns_of(settings.lease_s + SLACK_S)
+            if not _is_disturbed(history, attempt.started_ns, until_ns):
+                yield f"attempt {attempt.number} at {timeline.task} was not acknowledged"
+
+
+def _led_without_jobs(history: History) -> Iterator[str]:
+    """Who has become the leader runs its jobs."""
+    written = [*history.writes.get(SWEPT, ()), *history.refused_writes.get(SWEPT, ())]
+    for lease in history.leases.get(SWEEP, ()):
+        until_ns = lease.t_ns + ns_of(LED_S)
+        if (
+            lease.event == "lease.acquired"
+            and not _is_disturbed(history, lease.t_ns, until_ns)
+            and not any(one.actor == lease.actor and lease.t_ns <= one.t_ns <= until_ns for one in written)
+        ):
+            yield f"{lease.actor} led from {lease.t_ns / 1e9:.3f} s and ran no job"
+
+
+def _miscounted(lives: dict[str, _Life], history: History, settled: Counter[str]) -> Iterator[str]:
+    def is_disturbed(row: Any) -> bool:
+        at_ns = row.at_us * US_TO_NS - EPOCH_NS
+        return _is_disturbed(history, at_ns, at_ns + ns_of(UNSETTLED_S))
+
+    rows = [row for life in lives.values() for row in life.rows]
+    workers = {row.actor for life in lives.values() for row in life.claims}
+    return wrong_counts(rows, settled, is_disturbed, workers=sorted(workers))
 
 
 def _delays(connection: Connection, lives: dict[str, _Life], settings: Settings) -> list[str]:

@@ -17,12 +17,15 @@ FindProbe = Callable[[], Probe]
 """Returns the probe of the calling process."""
 
 
-def handler(find_probe: FindProbe, task_error: type[Exception]) -> Callable[[Attempt], Mapping[str, object]]:
-    """The handler that runs the lab's task with the key and the fence that the system passes to handlers."""
+def handler(find_probe: FindProbe, task_error: type[Exception]) -> Callable[[Attempt], Mapping[str, object] | None]:
+    """The handler that runs the lab's task with the key and the fence that the system passes to handlers.
 
-    def handle(attempt: Attempt) -> Mapping[str, object]:
+    It returns None where nothing is to be handed back, as handlers do that have no result.
+    """
+
+    def handle(attempt: Attempt) -> Mapping[str, object] | None:
         try:
-            return find_probe().run_task(
+            returned = find_probe().run_task(
                 attempt.task.payload,
                 attempt=attempt.number,
                 key=attempt.idempotency_key,
@@ -30,6 +33,7 @@ def handler(find_probe: FindProbe, task_error: type[Exception]) -> Callable[[Att
                 report=attempt.report,
                 should_stop=lambda: attempt.should_stop,
             )
+            return returned or None
         except task_error as error:
             if error.kind == "permanent":  # type: ignore[attr-defined]
                 raise PermanentFailure(str(error)) from error

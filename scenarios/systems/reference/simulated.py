@@ -15,7 +15,6 @@ from reference_impl.errors import BrokerConnectionLost, BrokerUnavailable, Cache
 from reference_impl.extensions import Handler
 from reference_impl.http.models import NewTask
 from reference_impl.http.service import Api, status_of
-from reference_impl.metrics import Metrics
 from reference_impl.ports import Broker, Cache, PublishOutcome
 from reference_impl.roles import loops_of
 from reference_impl.rows.cancellation import Cancelled
@@ -30,7 +29,8 @@ from scenarios.contract.tasklab_probe import TaskError
 from scenarios.record.history import Event
 from scenarios.simulated.inspection import Inspection
 from scenarios.simulated.system import MakeProbe, Sizes, Terms
-from scenarios.systems.reference.defects import defects
+from scenarios.systems.reference.counted import WorldMetrics
+from scenarios.systems.reference.defects import NEW, defects
 from scenarios.systems.reference.probe import LeaseRecorder, handler, leader_job
 from scenarios.systems.reference.rows import account_of, trail_of, work_left_of
 from scenarios.systems.reference.terms import (
@@ -71,8 +71,7 @@ LETTERS_MAX = 1000
 TIDYING_KEPT_S = 3.0
 """Longer than a relay's claim and shorter than a world, so that rows are deleted while tasks still run."""
 
-_METRICS = Metrics()
-"""Shared by all simulated processes: their counters are never read."""
+METRICS = WorldMetrics()
 
 
 @cache
@@ -139,6 +138,7 @@ class ReferenceSimulation:
 
     def processes(self, sizes: Sizes, make_probe: MakeProbe) -> Sequence[ProcessPlan]:
         """API, relay, workers and rescuers, in these numbers."""
+        METRICS.begin()
         counts = {"api": sizes.apis, "relay": sizes.relays, "worker": sizes.workers, "rescuer": sizes.rescuers}
         settings = replace_settings(self.settings, worker_slots=sizes.slots)
         return [
@@ -185,7 +185,7 @@ class ReferenceSimulation:
 
     def defects(self, inspection: Inspection) -> Sequence[str]:
         """What the reference never does, whatever the faults."""
-        return defects(inspection, self.settings)
+        return defects(inspection, self.settings, METRICS.settled())
 
     def components(self, ports: Ports, settings: Settings, probe: Probe) -> Components:
         """The components of one process."""
@@ -197,7 +197,7 @@ class ReferenceSimulation:
             engine=ports.engine,
             broker=cast(Broker, ports.broker),
             cache=cast(Cache, ports.cache),
-            metrics=_METRICS,
+            metrics=METRICS.present,
             handler_of=lambda _: handle,
             leader_jobs=(leader_job(lambda: probe),),
         )
@@ -226,7 +226,8 @@ def _serve(api: Api, operation: Operation) -> Outcome:
                 deadline_s=operation.deadline_s,
             )
             submitted = api.submit(new, key=operation.key, trace_id=None)
-            return Outcome("ok", id=submitted.task.id, state=submitted.task.status)
+            detail = NEW if submitted.created else None
+            return Outcome("ok", id=submitted.task.id, state=submitted.task.status, detail=detail)
         case ReadStatus():
             view = api.read(operation.id)
             if view is None:
