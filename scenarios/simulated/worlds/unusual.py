@@ -33,6 +33,7 @@ AFTER_THE_STORM_S = 5.0
 """When few faults are left to excuse a lease that runs out."""
 SLOW_MAX_S = 0.01
 """Mean lateness of an answer up to which a lease is surely renewed in time."""
+LONG_WORK_MIN_S = 1.0
 FAR_SHARE = 0.1
 FAR_DEADLINE_S = 60.0
 """Longer than any drain: a task that waits for it is stuck."""
@@ -82,11 +83,16 @@ def _with_rarer(chance: Random, plan: WorldPlan, lease_s: float) -> WorldPlan:
     task = plan.tasks[number]
     if chance.random() < FAR_SHARE and task.deadline_s is None:
         return _with_task(plan, number, Replace(task, deadline_s=FAR_DEADLINE_S))
-    if chance.random() < STOP_SHARE and is_quick(plan.delays):
+    if chance.random() < STOP_SHARE and is_quick(plan.delays) and not _has_long_work(plan):
         return _with_stoppable(chance, plan, number, lease_s)
     if chance.random() < LATE_SHARE:
         return _late_answer(chance, plan, lease_s)
     return _taken_over(chance, plan, lease_s) if chance.random() < TAKEN_SHARE and is_quick(plan.delays) else plan
+
+
+def _has_long_work(plan: WorldPlan) -> bool:
+    """Whether one task works for as long as a retry may wait for a worker that is free; a second one would be too much."""
+    return any(task.payload.get("work_s", 0.0) > LONG_WORK_MIN_S for task in plan.tasks)
 
 
 def _with_task(plan: WorldPlan, number: int, task: PlannedTask) -> WorldPlan:

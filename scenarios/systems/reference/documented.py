@@ -33,6 +33,8 @@ SLACK_S = 0.3
 """How much later than a lease or a heartbeat something may happen in a world whose answers are quick."""
 LED_S = 1.0
 """In that time a leader has begun its first sweep."""
+BEFORE_S = 0.05
+"""For how long before a transaction is written a fault may have hindered it."""
 UNSETTLED_S = 2.0
 """For how long after a fault it may still hinder a claim or a heartbeat."""
 
@@ -145,7 +147,7 @@ def _never_acknowledged(history: History, settings: Settings) -> Iterator[str]:
             if attempt.ended_ns is None or attempt.ack is not None:
                 continue
             until_ns = attempt.ended_ns + ns_of(settings.lease_s + SLACK_S)
-            if not _is_disturbed(history, attempt.started_ns, until_ns):
+            if not _is_struck(history, attempt.started_ns - ns_of(BEFORE_S), until_ns):
                 yield f"attempt {attempt.number} at {timeline.task} was not acknowledged"
 
 
@@ -165,7 +167,7 @@ def _led_without_jobs(history: History) -> Iterator[str]:
 def _miscounted(lives: dict[str, _Life], history: History, settled: Counter[str]) -> Iterator[str]:
     def is_disturbed(row: Any) -> bool:
         at_ns = row.at_us * US_TO_NS - EPOCH_NS
-        return _is_disturbed(history, at_ns, at_ns + ns_of(UNSETTLED_S))
+        return _is_struck(history, at_ns - ns_of(BEFORE_S), at_ns + ns_of(UNSETTLED_S))
 
     rows = [row for life in lives.values() for row in life.rows]
     workers = {row.actor for life in lives.values() for row in life.claims}
@@ -222,7 +224,11 @@ def _is_excused(history: History, timeline: TaskTimeline, from_ns: int, until_ns
 
 
 def _is_disturbed(history: History, from_ns: int, until_ns: int) -> bool:
-    since_ns = from_ns - ns_of(UNSETTLED_S)
+    return _is_struck(history, from_ns - ns_of(UNSETTLED_S), until_ns)
+
+
+def _is_struck(history: History, since_ns: int, until_ns: int) -> bool:
+    """Whether a fault or a crash overlaps this time, or the world ends in it."""
     return (
         until_ns >= history.end_ns
         or any(since_ns <= crash.t_ns <= until_ns for crashes in history.crashes.values() for crash in crashes)
