@@ -4,16 +4,18 @@ import msgspec
 import pytest
 
 from reference_impl.attempt import Attempt
-from reference_impl.loops import worker
+from reference_impl.loops import rescuer, worker
 from reference_impl.retry import RetryPolicy
 from reference_impl.rows import store
 from reference_impl.rows.schema import tasks
+from reference_impl.rows.submission import Draft, Submitted
 from reference_impl.rows.transitions import transition
-from reference_impl.task import Claim, TaskState
+from reference_impl.task import Claim, Task, TaskState
 from scenarios.judging.verdict import EXIT_UNKNOWN
 from scenarios.simulated.run import simulate
 from scenarios.simulated.system import Sizes
 from scenarios.simulated.worlds.plan import PlannedCallFault, PlannedStrike, PlannedTask, WorldPlan
+from scenarios.systems.reference.probe import LeaseRecorder
 from scenarios.systems.reference.simulated import ReferenceSimulation
 
 REFERENCE = ReferenceSimulation()
@@ -73,6 +75,40 @@ def test_a_claim_that_nobody_uses_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
 
     (problem,) = problems(task())
     assert problem.endswith("and did not start it")
+
+
+def test_an_effect_without_the_fence_of_a_claim_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Attempt, "fence", None)
+
+    assert problems(task()) == ["an effect of task-1 has the fence None, which no claim of it has"]
+
+
+def test_a_task_that_is_buried_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Task, "has_used_up", lambda *_: True)
+
+    world = simulate(WorldPlan("swarm", 1, (task(outcomes=["transient"]),), SMALL), REFERENCE)
+
+    assert "task-1 is dead after 1 of 4 attempts" in world.judgement.problems
+
+
+def test_a_leader_that_runs_no_job_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rescuer.Rescuer, "_run_jobs", lambda *_: None)
+
+    assert {one.partition(" led from ")[0] for one in problems(task(work_s=2.0))} == {"rescuer-1"}
+
+
+def test_an_attempt_whose_acknowledgement_the_observer_is_not_told_of_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LeaseRecorder, "acknowledging", lambda *_: None)
+    later = PlannedTask(4.0, "task-2", {"task": "task-2"})
+
+    assert problems(task(), later)[0] == "attempt 1 at task-1 was not acknowledged"
+
+
+def test_answers_of_another_task_and_of_a_new_one_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = PlannedTask(1.0, "task-2", {"task": "task-2"}, key="task-1", tries=1)
+    monkeypatch.setattr(Draft, "submitted_as", lambda draft, known: Submitted(known, known.id == draft.row.id))
+
+    assert problems(task(), other)[0] == "task-2 was answered with the id of task-1"
 
 
 CANCELLED = PlannedTask(0.0, "task-1", {"task": "task-1", "work_s": 4.0, "stops": True}, tries=10, cancel_s=1.0)
