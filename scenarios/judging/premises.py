@@ -144,10 +144,9 @@ class AckOfKnownTask(Premise):
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By `ack.info`, and by the attempts after the bite."""
         strikes = list(_strikes(facts, "ack_swallowed"))
-        events = (event for event in history.events if event.event == "ack.info" and event.actor == "broker")
-        lost = (
-            event.task for event in events
-        )  # those of a process tell what it had in hand when a connection of it ended
+        # By the broker: those of a process tell what it had in hand when a connection of it ended.
+        unsure = (event for event in history.events if event.event == "ack.info" and event.actor == "broker")
+        lost = (event.task for event in unsure)
         if any(task in history.tasks and history.tasks[task].ran for task in lost):
             return ""
         if any(_ran_again(line, strike) for line in history.tasks.values() for strike in strikes):

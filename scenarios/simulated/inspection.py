@@ -31,7 +31,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A world that has ended. `queues`: by name, the messages that nobody has taken. `given_up`: those returned too often.
+    """A world that has ended. `queues`: by name, the messages that no consumer has taken. `given_up`: those returned too often.
 
     `steps`: every call of its fibers, in order.
     """

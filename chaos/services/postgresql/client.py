@@ -88,7 +88,7 @@ def create_database(address: PostgresqlAddress, name: str, timeout_s: float = ST
         ServiceUnavailable: the server does not answer, or the user lacks the right.
     """
     drop_database(address, name, timeout_s)
-    # Nobody can be connected to template0; a connection to the default template would be an error here.
+    # No client can be connected to template0; a connection to the default template would be an error here.
     _execute(address, f'CREATE DATABASE "{name}" TEMPLATE template0', timeout_s)
 
 

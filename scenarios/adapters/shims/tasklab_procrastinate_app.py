@@ -90,7 +90,7 @@ class ProcrastinateApp:
 
     @property
     def polling_s(self) -> float:
-        """The longest time until a worker sees a job that has become due: nobody tells it."""
+        """The longest time until a worker sees a job that has become due, of which no notification tells it."""
         return float(self.value("fetch_job_polling_interval"))
 
     def lease_s(self) -> Optional[float]:

@@ -1,4 +1,4 @@
-"""Keys that are used twice: by two tasks of one user, of which one is refused; and by two users, of whom nobody is.
+"""Keys that are used twice: by two tasks of one user, of which one is refused; and by two users, of whom neither is.
 
 Drawn from a chance of their own, and added to a world, of which every other part stays the same.
 """
@@ -26,7 +26,7 @@ def with_shared_keys(plan: WorldPlan, terms: Terms) -> WorldPlan:
         task=f"{task.task}-same-key",
         payload={"task": f"{task.task}-same-key", "work_s": chance.choice((0.0, 0.05))},
         user=user,
-        tries=SURE_TRIES,  # whoever got the key learns it, also after an answer that was lost
+        tries=SURE_TRIES,  # the client that got the key learns it, also after an answer that was lost
         key=task.key or task.task,
     )
     return msgspec.structs.replace(plan, tasks=(*plan.tasks, other))

@@ -34,6 +34,7 @@ AFTER_THE_STORM_S = 5.0
 SLOW_MAX_S = 0.01
 """Mean lateness of an answer up to which a lease is surely renewed in time."""
 LONG_WORK_MIN_S = 1.0
+"""Work above this lasts for longer than a lease: one such task in a world is enough."""
 FAR_SHARE = 0.1
 FAR_DEADLINE_S = 60.0
 """Longer than any drain: a task that waits for it is stuck."""

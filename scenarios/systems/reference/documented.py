@@ -152,7 +152,7 @@ def _never_acknowledged(history: History, settings: Settings) -> Iterator[str]:
 
 
 def _led_without_jobs(history: History) -> Iterator[str]:
-    """Who has become the leader runs its jobs."""
+    """A process that has become the leader runs its jobs."""
     written = [*history.writes.get(SWEPT, ()), *history.refused_writes.get(SWEPT, ())]
     for lease in history.leases.get(SWEEP, ()):
         until_ns = lease.t_ns + ns_of(LED_S)
@@ -200,7 +200,7 @@ def _delays(connection: Connection, lives: dict[str, _Life], settings: Settings)
 
 
 def _never_started(lives: dict[str, _Life], history: History, settings: Settings) -> Iterator[str]:
-    """Whoever has claimed a task begins its attempt, unless the lease or the deadline ends before the answer to the claim comes."""
+    """A worker that has claimed a task begins its attempt, unless the lease or the deadline ends before the answer to the claim comes."""
     for life in lives.values():
         timeline = history.tasks[life.task]
         for row in life.claims:

@@ -72,7 +72,7 @@ def _trails(history: History) -> Mapping[str, TaskStates]:
 
 
 def _wrong_about_cancel(answer: Answer, trail: TaskStates, *, is_alone: bool) -> str:
-    """Why this cannot be the answer, or nothing. `is_alone`: whether nobody else has asked for this cancellation."""
+    """Why this cannot be the answer, or nothing. `is_alone`: whether no other request has asked for this cancellation."""
     outcome = answer.outcome
     had = trail.between(answer.asked_ns, answer.answered_ns)
     if outcome.kind == "fail":
