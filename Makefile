@@ -18,7 +18,7 @@ QUICK = tests/unit tests/architecture tests/simulation/test_scheduler.py
 # How many workers of a healthy third-party system `make test-kills` kills: half a minute each.
 KILLS = 20
 
-.PHONY: demo test test-quick test-kills services lint format $(KINDS) clean
+.PHONY: demo test test-quick test-kills test-adapters services lint format $(KINDS) clean
 
 demo: $(VENV)/installed
 	$(BIN)/tasklab demo
@@ -34,6 +34,10 @@ test-quick: $(VENV)/installed-dev
 
 test-kills: $(VENV)/installed-dev
 	TASKLAB_KILLS=$(KILLS) $(PYTEST) tests/third_party
+
+# Each scenario with the lab's own app of each library: three seeds as recommended, one by default. Hours; the runs stay in runs/adapters.
+test-adapters: $(VENV)/installed-dev
+	$(PYTEST) --dist load -m adapters --tasklab-out runs/adapters tests/third_party
 
 services: $(VENV)/installed
 	.ci/services $(BIN)

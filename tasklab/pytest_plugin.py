@@ -31,7 +31,8 @@ IS_CLONE = not Path(__file__).with_name("_lab").exists()
 class Run:
     """A finished run. `exit_code`: 0 held, 1 broken, 3 unknown; `verdicts` and `account` as in verdicts.json.
 
-    `system`: its name, or the options of the command line that name an app.
+    `system`: its name, or the options of the command line that name an app. `documented`: by promise, the sentence by which the
+    documentation of the system's library says that it is not kept.
     """
 
     scenario: str
@@ -42,6 +43,7 @@ class Run:
     verdicts: Mapping[str, Mapping[str, Any]]
     account: Mapping[str, Any]
     problems: Sequence[str]
+    documented: Mapping[str, str]
     directory: Path | None
     report: Path | None
     why: str
@@ -148,7 +150,7 @@ def tasklab_run(pytestconfig: pytest.Config, tasklab_out: Path, request: pytest.
     ) -> Run:
         done = _run(
             scenario,
-            _options_of(system or pytestconfig.getoption("tasklab_system"), app),
+            _options_of(system, app, default=pytestconfig.getoption("tasklab_system")),
             environment or pytestconfig.getoption("tasklab_environment"),
             seed,
             out=Path(tempfile.mkdtemp(prefix=f"{request.node.name[:40].translate(_PLAIN)}-", dir=_made(tasklab_out))),
@@ -170,9 +172,12 @@ def _made(directory: Path) -> Path:
     return directory
 
 
-def _options_of(system: str, app: Mapping[str, str]) -> str:
-    """The name of the system, or the options that name an app."""
-    return shlex.join(f"--{name}={value}" for name, value in app.items()) if app else system
+def _options_of(system: str | None, app: Mapping[str, str], *, default: str) -> str:
+    """The name of the system, or the options that name it, or an app."""
+    if not app:
+        return system or default
+    named = app if system is None else {"system": system, **app}
+    return shlex.join(f"--{name}={value}" for name, value in named.items())
 
 
 def _arguments(scenario: str, system: str, environment: str, seed: int) -> list[str]:
@@ -198,6 +203,7 @@ def _run(scenario: str, system: str, environment: str, seed: int, *, out: Path) 
         verdicts=found.get("verdicts", {}),
         account=found.get("account", {}),
         problems=found.get("problems", []),
+        documented=found["documented"],
         directory=found["directory"] and Path(found["directory"]),
         report=found["report"] and Path(found["report"]),
         why=found["why"],
