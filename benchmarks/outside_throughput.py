@@ -13,6 +13,7 @@ from scenarios.contract.tasklab_probe import Outside
 from scenarios.experiment.outside import Outside as Resource
 from scenarios.real.flows import ThreadSignal
 from scenarios.real.outside_server import OutsideServer
+from scenarios.real.remote_probe import RemoteProbe
 from scenarios.real.stage import FileRecords
 from scenarios.stored.rundir import RunDirectory
 
@@ -39,7 +40,7 @@ def main() -> None:
     for workers in (1, 4, 16):
         with tempfile.TemporaryDirectory() as place:
             records = FileRecords(RunDirectory(Path(place)), "outside", time.monotonic_ns())
-            server = OutsideServer(Resource(records, time.monotonic_ns, ThreadSignal))
+            server = OutsideServer(RemoteProbe(Resource(records, time.monotonic_ns, ThreadSignal), records))
             server.start()
             with multiprocessing.get_context("spawn").Pool(workers) as pool:
                 answered = sum(

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import msgspec
 
+from scenarios.real.remote_probe import SOURCE
+from scenarios.record.events import is_of_process
 from scenarios.stored.rundir import RunDirectory
 
+OF_REMOTE_WORKERS = f"history.{SOURCE}.jsonl"
 ENDS = (b'"attempt.ok"', b'"attempt.fail"')
 LINE_BYTES_MAX = 1 << 20
 """A longer line is no event; what follows it in its file is not read. That the record is malformed, the checkers say."""
@@ -41,7 +44,7 @@ class EndedAttempts:
         """The tasks with an attempt that succeeded; and those whose attempts have all failed, as many as there may be."""
         with self._lock:
             for file in self._directory.history_files():
-                if file.match("history.*.*.jsonl"):  # not those of the lab: history.SOURCE.jsonl
+                if is_of_process(file.name) or file.name == OF_REMOTE_WORKERS:
                     self._read_on(file)
             limit = self._attempts_max
             dead = {task for task, times in self._failed.items() if limit is not None and times >= limit}

@@ -1,4 +1,4 @@
-"""The outside resource on a loopback port: JSON lines, one reply for each request, one thread for each connection."""
+"""The outside resource and the remote probe on a loopback port: JSON lines, one reply for each request, one thread for each connection."""
 
 import socketserver
 import threading
@@ -6,17 +6,18 @@ import threading
 import msgspec
 
 from chaos.ports import LOOPBACK
-from scenarios.experiment.outside import Outside, Request
+from scenarios.real.remote_probe import RemoteProbe, RequestRefused
 
 POLL_S = 0.05
+LINE_BYTES_MAX = 1 << 20
 
 
 class OutsideServer:
-    """Answers processes under test for the `Outside` of a run."""
+    """Answers processes under test for the remote probe of a run, and its outside resource."""
 
-    def __init__(self, outside: Outside) -> None:
-        self._outside = outside
-        self._server = _Server((LOOPBACK, 0), outside)
+    def __init__(self, probe: RemoteProbe) -> None:
+        self._outside = probe.outside
+        self._server = _Server((LOOPBACK, 0), probe)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(POLL_S,), name="outside", daemon=True)
 
     @property
@@ -43,8 +44,8 @@ class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], outside: Outside) -> None:
-        self.outside = outside
+    def __init__(self, address: tuple[str, int], probe: RemoteProbe) -> None:
+        self.probe = probe
         super().__init__(address, _Connection)
 
 
@@ -53,16 +54,19 @@ class _Connection(socketserver.StreamRequestHandler):
     server: _Server
 
     def handle(self) -> None:
-        outside, dying, asked_ns = self.server.outside, None, 0
-        decoder = msgspec.json.Decoder(Request)
+        probe, outside, dying, asked_ns = self.server.probe, self.server.probe.outside, None, 0
         try:
-            for line in self.rfile:
+            # A last line without its end was being written when its process was killed: it is no request.
+            while (line := self.rfile.readline(LINE_BYTES_MAX)).endswith(b"\n"):
                 try:
-                    request = decoder.decode(line)
-                    reply = outside.answer(request)
-                    dying, asked_ns = (request, outside.now_ns()) if request.point == "death" else (None, 0)
-                except msgspec.DecodeError as error:
-                    reply = {"error": str(error)}
+                    request, reply = probe.answer(line)
+                    is_death = request is not None and request.point == "death"
+                    dying, asked_ns = (request, outside.now_ns()) if is_death else (None, 0)
+                except (RequestRefused, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                    reply = probe.refused(line, str(error))
+                self.wfile.write(msgspec.json.encode(reply) + b"\n")
+            if len(line) >= LINE_BYTES_MAX:
+                reply = probe.refused(line, f"a line has at most {LINE_BYTES_MAX:,} bytes")
                 self.wfile.write(msgspec.json.encode(reply) + b"\n")
         except (TimeoutError, ConnectionError):
             pass  # the process under test died or lost its connection: no failure of the lab

@@ -37,6 +37,7 @@ from scenarios.plugin.remote_system import abandon_plugin, check_plugin
 from scenarios.real.attempts import EndedAttempts
 from scenarios.real.flows import ThreadFlow, ThreadSignal
 from scenarios.real.outside_server import OutsideServer
+from scenarios.real.remote_probe import SOURCE, RemoteProbe
 from scenarios.real.watcher import Watcher
 from scenarios.record.history import Event
 from scenarios.record.run_facts import RunFacts
@@ -116,6 +117,7 @@ class RealStage:
         self._problems: list[str] = []
         self._sources: dict[str, FileRecords] = {}
         self.outside = Outside(self.records("outside"), self.now_ns, self.signal)
+        self._remote_probe = RemoteProbe(self.outside, self.records(SOURCE))
         self._attempts = EndedAttempts(directory, policy_of(system).attempts_max)
         self._server: OutsideServer | None = None
         self._watcher: Watcher | None = None
@@ -165,10 +167,11 @@ class RealStage:
 
     def start_processes(self) -> None:
         """Start the outside resource and the system's processes: preparations first, one after another; then the others."""
-        server = self._server = OutsideServer(self.outside)
+        server = self._server = OutsideServer(self._remote_probe)
         server.start()
         handlers = Handlers(self._probe_environment(server.address))
         specs = processes_of(self.system, self.environment, self.services, handlers)
+        self._remote_probe.admit(spec.name for spec in specs)
         for spec in sorted(specs, key=lambda spec: not spec.runs_once):
             process = self.environment.start_process(spec, log_directory=self.directory.logs)
             if not spec.runs_once:
@@ -268,8 +271,8 @@ class RealStage:
         return self.environment.interruptions()
 
     def problems(self) -> Sequence[str]:
-        """Threads that ended early, a sentence each."""
-        return tuple(self._problems)
+        """Threads that ended early, and requests of workers that were refused, a sentence each."""
+        return (*self._problems, *self._remote_probe.refusals)
 
     def _probe_environment(self, outside_address: str) -> dict[str, str]:
         """The variables for the probe, which is alone on PYTHONPATH: the processes see no other package of the lab."""

@@ -16,6 +16,7 @@ from scenarios.contract.tasklab_probe import Probe, Recorder, TaskError, digest
 from scenarios.experiment.outside import Outside
 from scenarios.real.flows import ThreadSignal
 from scenarios.real.outside_server import OutsideServer
+from scenarios.real.remote_probe import RemoteProbe
 
 WAIT_S = 2.0
 
@@ -24,7 +25,8 @@ WAIT_S = 2.0
 def probe(tmp_path: Path) -> Iterator[Probe]:
     t0_ns = time.monotonic_ns()
     outside_recorder = Recorder(str(tmp_path / "history.outside.jsonl"), "outside", t0_ns)
-    outside = OutsideServer(Outside(outside_recorder, outside_recorder.now_ns, ThreadSignal))  # type: ignore[arg-type]
+    resource = Outside(outside_recorder, outside_recorder.now_ns, ThreadSignal)  # type: ignore[arg-type]
+    outside = OutsideServer(RemoteProbe(resource, outside_recorder))  # type: ignore[arg-type]
     outside.start()
     variables = {
         "TASKLAB_RUN": str(tmp_path),
@@ -165,7 +167,7 @@ def test_a_child_that_its_task_kills_is_a_crash_of_its_process_although_that_one
     recorder = Recorder(str(tmp_path / "history.outside.jsonl"), "outside", time.monotonic_ns())
     outside = Outside(recorder, recorder.now_ns, ThreadSignal)  # type: ignore[arg-type]
     outside.plan_deaths({"a": 1})
-    server = OutsideServer(outside)
+    server = OutsideServer(RemoteProbe(outside, recorder))  # type: ignore[arg-type]
     server.start()
     variables = {
         "TASKLAB_RUN": str(tmp_path),
