@@ -7,6 +7,7 @@ ScenarioError
 │   ├── NothingToJudge       a path holds no run, no history or no cases
 │   ├── MalformedPolicy      a file of a system's limits is invalid
 │   ├── MalformedStatement   a plug-in states something impossible of its system
+│   ├── MalformedConfiguration  tasklab.toml is invalid
 │   ├── NotAToken            the text to be replayed is not a token
 │   ├── NotTrusted           a token names code that is not registered, and that the user did not name
 │   ├── NotARange            an invalid range of seeds, or an invalid shard
@@ -87,6 +88,16 @@ class MalformedStatement(WrongUsage):
     def __init__(self, system: str, what: str, why: str) -> None:
         super().__init__(f"the plug-in of {system} states {what}: {why}")
         self.system = system
+        self.what = what
+        self.why = why
+
+
+class MalformedConfiguration(WrongUsage):
+    """A configuration file is invalid; the message names the file, the key, and what it must be."""
+
+    def __init__(self, file: str, why: str) -> None:
+        super().__init__(f"{file}: {why}")
+        self.file = file
 
 
 class NotAToken(WrongUsage):

@@ -118,10 +118,10 @@ def refused_addresses(logs: Path) -> dict[str, list[str]]:
     return found
 
 
-def users_python() -> str:
-    """The Python of the app: that of the active virtual environment, that of `.venv` in the present directory, or the lab's."""
+def users_python(directory: Path) -> str:
+    """The Python of an app in this directory: that of the active virtual environment, that of `.venv` there, or the lab's."""
     active = os.environ.get("VIRTUAL_ENV")
-    for place in ([Path(active)] if active else []) + [Path.cwd() / ".venv"]:
+    for place in ([Path(active)] if active else []) + [directory / ".venv"]:
         python = place / "bin" / "python"
         if python.exists():
             return str(python)

@@ -17,37 +17,51 @@ from scenarios.lookup import SYSTEMS_GROUP, find_scenario, find_system, is_own
 from scenarios.plugin import host
 from scenarios.plugin.protocol import DEADLINES_S
 from scenarios.plugin.remote_scenario import remote_scenario
-from scenarios.plugin.remote_system import remote_system
+from scenarios.plugin.remote_system import RemoteSystem, remote_system
 
 
-def open_system(named: str | Adapted, *, python: Path | None = None, timeout_s: float | None = None) -> System:
+def open_system(
+    named: str | Adapted,
+    *,
+    python: Path | None = None,
+    timeout_s: float | None = None,
+    directory: Path | None = None,
+) -> System:
     """The system of that name: an installed one, `package.module:attribute`, or (with a `/` in the name) a program; or an adapted app.
 
     `python`: the interpreter that loads the plug-in; None: the lab's, for an app that of its virtual environment. `timeout_s`: maximum
-    time for each answer; None: the deadlines of the protocol.
+    time for each answer; None: the deadlines of the protocol. `directory`: where its client process and its processes start, and from
+    where programs are found; None: the present one.
 
     Raises:
         UnknownName: there is no such system, or it states an unknown name.
         WrongUsage: the name is not that of a system, or the system states an invalid value.
         PluginLost: the client process hangs, ends, or violates the protocol; of an app: WrongUsage.
     """
-    deadlines_s = DEADLINES_S if timeout_s is None else dict.fromkeys(DEADLINES_S, timeout_s)
+    deadlines_s, directory = deadlines_of(timeout_s), Path.cwd() if directory is None else directory
     if isinstance(named, Adapted):
-        return _adapted_system(named, python, deadlines_s)
+        return _adapted_system(named, python, deadlines_s, directory)
     if "/" in named:
-        return remote_system([str(_program(named))], named, directory=Path.cwd(), deadlines_s=deadlines_s)
+        return remote_system([str(_program(named, directory))], named, directory=directory, deadlines_s=deadlines_s)
     address = _address_of(named)
     if address is None or is_own(address):
         return find_system(named)
-    interpreter = sys.executable if python is None else str(_program(str(python)))
-    return remote_system([interpreter, host.__file__, address], address, directory=Path.cwd(), deadlines_s=deadlines_s)
+    interpreter = sys.executable if python is None else str(_program(str(python), Path.cwd()))
+    return remote_system([interpreter, host.__file__, address], address, directory=directory, deadlines_s=deadlines_s)
 
 
-def _adapted_system(app: Adapted, python: Path | None, deadlines_s: Mapping[str, float]) -> System:
-    interpreter = users_python() if python is None else str(_program(str(python)))
+def deadlines_of(timeout_s: float | None) -> Mapping[str, float]:
+    """By request, the maximum time for its answer: that of the protocol, or this one for all."""
+    return DEADLINES_S if timeout_s is None else dict.fromkeys(DEADLINES_S, timeout_s)
+
+
+def _adapted_system(
+    app: Adapted, python: Path | None, deadlines_s: Mapping[str, float], directory: Path
+) -> RemoteSystem:
+    interpreter = users_python(directory) if python is None else str(_program(str(python), Path.cwd()))
     argv = [interpreter, host.__file__, *app.host_arguments()]
     try:
-        return remote_system(argv, app.place, directory=Path.cwd(), deadlines_s=deadlines_s)
+        return remote_system(argv, app.place, directory=directory, deadlines_s=deadlines_s)
     except WrongUsage as error:
         if not str(error).startswith(f"{app.host_arguments()[0]}: No module named"):
             raise
@@ -82,9 +96,9 @@ def _address_of(name: str) -> str | None:
     return next((point.value for point in points if point.name == name), None)
 
 
-def _program(name: str) -> Path:
+def _program(name: str, directory: Path) -> Path:
     """The program at that path, or of that name on PATH. Links are kept: the Python of a virtual environment is a link."""
-    found = shutil.which(name)
+    found = shutil.which(str(directory / name) if "/" in name else name)
     if found is None:
         raise WrongUsage(f"{name} is not a program that can be started")
     return Path.cwd() / found

@@ -7,6 +7,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
@@ -27,6 +28,7 @@ from scenarios.stored.rundir import LOGS
 DETAIL_CHARS = 200
 
 T = TypeVar("T")
+S = TypeVar("S", bound="RemoteSystem")
 
 
 class ClientProcesses:
@@ -63,9 +65,12 @@ class ClientProcesses:
 
 
 class RemoteSystem:
-    """A task system whose plug-in is in a client process; `remote_system` adds optional powers."""
+    """A task system whose plug-in is in a client process; `remote_system` adds optional powers.
 
-    def __init__(self, processes: ClientProcesses, statement: SystemStatement) -> None:
+    `directory`: where its processes start, unless they state another one, perhaps relative to it.
+    """
+
+    def __init__(self, processes: ClientProcesses, statement: SystemStatement, directory: Path) -> None:
         self.name = statement.name
         self.claims = statement.claims
         self.needs = statement.needs
@@ -76,6 +81,7 @@ class RemoteSystem:
             if (stated := getattr(statement, optional)) is not None:
                 setattr(self, optional, stated)  # its presence is the power: scenarios.contract.system.Paced and others
         self._processes = processes
+        self._directory = directory
         self._client_names = (f"client-{number}" for number in itertools.count(1))
         weakref.finalize(self, processes.close)
 
@@ -111,12 +117,20 @@ class RemoteSystem:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise PluginFailed(self.name, what, f"malformed answer: {error}") from error
 
-    def _specs(self, request: PluginRequest, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
+    def process_of(self, services: Services, handlers: Handlers) -> ClientProcess:
+        """The client process of the run, whose log is in the run directory from now on, if `handlers` name one."""
         process = self._processes.of(services)
         if (run := handlers.environment.get("TASKLAB_RUN")) is not None:
             process.log.move_to(Path(run) / LOGS / LOG_NAME)
-        stated = self.ask(process, request, protocol.StatedProcesses)
-        return checked_processes(self.name, stated.processes)
+        return process
+
+    def placed(self, specs: Sequence[ProcessSpec]) -> Sequence[ProcessSpec]:
+        """The processes, each with its working directory as a whole path."""
+        return [replace(spec, cwd=self._directory / (spec.cwd or "")) for spec in specs]
+
+    def _specs(self, request: PluginRequest, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
+        stated = self.ask(self.process_of(services, handlers), request, protocol.StatedProcesses)
+        return self.placed(checked_processes(self.name, stated.processes))
 
 
 class RemoteClient:
@@ -220,7 +234,7 @@ def remote_system(
     """
     processes = ClientProcesses(lambda: _started(argv, place, directory, deadlines_s))
     statement = processes.statement
-    return _class_with(statement.powers, statement.summary)(processes, statement)
+    return class_with(RemoteSystem, statement.powers, statement.summary)(processes, statement, directory)
 
 
 def _started(
@@ -249,9 +263,10 @@ def _description(process: ClientProcess, place: str) -> protocol.Description:
     return described
 
 
-def _class_with(powers: Collection[str], summary: str) -> type[RemoteSystem]:
-    bases = tuple(kind for power, kind in POWERS.items() if power in powers) or (RemoteSystem,)
-    return type("RemoteSystem", bases, {"__doc__": summary})
+def class_with(kind: type[S], powers: Collection[str], summary: str) -> type[S]:
+    """A class that derives from `kind` and has exactly these optional methods."""
+    bases = (*(having for power, having in POWERS.items() if power in powers), kind)
+    return type(kind.__name__, bases, {"__doc__": summary})
 
 
 def check_plugin(system: System) -> None:

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.plugin_options import APP_OPTIONS, ChosenSystem, with_system
+from tasklab.commands.chosen_system import APP_OPTIONS, ChosenSystem
+from tasklab.commands.plugin_options import with_system
 from tasklab.exit_codes import explained
 from tasklab.presentation.terminal import print_json
 

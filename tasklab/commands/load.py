@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.plugin_options import ChosenSystem, with_system
+from tasklab.commands.chosen_system import ChosenSystem
+from tasklab.commands.plugin_options import with_system
 from tasklab.exit_codes import EXIT_UNKNOWN, EXIT_USAGE, explained, fail
 from tasklab.presentation.load_figures import print_figures
 from tasklab.presentation.runs import print_judged, say_started
@@ -42,13 +43,13 @@ def load(
         ),
     ] = None,
     environment: Annotated[
-        EnvironmentName,
+        EnvironmentName | None,
         typer.Option(
             metavar="[embedded|local|containers|external]",
             help="local: real services that the lab starts; embedded: no server; containers and "
-            "external: see `tasklab run --help`.",
+            "external: see `tasklab run --help`. Default: local, or as the configuration file states.",
         ),
-    ] = EnvironmentName.LOCAL,
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(min=0, max=SEED_MAX, help="Decides everything random. Default: drawn, and printed."),
@@ -89,7 +90,7 @@ def load(
         plugin = chosen.open()
         drawn = SystemRandom().randrange(SEED_MAX) if seed is None else seed
         plan = LoadPlan(rate, duration, drawn)
-        started_later = make_environment(environment, plugin)
+        started_later = make_environment(chosen.environment(environment), plugin)
         place = place_for_runs(out)
         say = Progress()
         say(f"seed {drawn}")

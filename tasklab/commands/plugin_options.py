@@ -2,45 +2,15 @@
 
 import functools
 import inspect
-import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from scenarios.adapters.adapted import Adapted
-    from scenarios.contract.system import System
+from tasklab.commands.chosen_system import NAMING, ChosenSystem, choose
 
-DEFAULT_SYSTEM = "reference"
 WORKERS_MAX = 50
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenSystem:
-    """What the options name. `named`: a value of --system, or an adapted app."""
-
-    named: "str | Adapted"
-    python: Path | None = None
-    timeout_s: float | None = None
-
-    @property
-    def is_adapted(self) -> bool:
-        """Whether it is an app of a library that the lab knows."""
-        return not isinstance(self.named, str)
-
-    def open(self) -> "System":
-        """The system; a user's runs in a client process. Raises as `scenarios.plugin.opening.open_system`."""
-        from scenarios.plugin.opening import open_system
-
-        return open_system(self.named, python=self.python, timeout_s=self.timeout_s)
-
-    def options(self) -> str:
-        """The options that name it again, for the line that repeats a run."""
-        named = f"--system {self.named}" if isinstance(self.named, str) else self.named.options()
-        return named if self.python is None else f"{named} --python {self.python}"
 
 
 def _system_options(
@@ -119,49 +89,35 @@ def _system_options(
             help="How long each answer of your plug-in may take. Default: 30, for accounts 60 (docs/protocol.md).",
         ),
     ] = None,
-) -> ChosenSystem:
-    """The system that these options name.
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The file that states what is tested. Default: tasklab.toml, or [tool.tasklab] of pyproject.toml, here or in a "
+            "parent directory of this repository; options replace what it states (docs/configuration.md).",
+        ),
+    ] = None,
+    no_config: Annotated[bool, typer.Option("--no-config", help="Read no such file.")] = False,
+) -> None:
+    """The options; the command gets the system that they name."""
+
+
+def _chosen(given: dict[str, Any]) -> ChosenSystem:
+    """The system that these options name, with what a configuration file states.
 
     Raises:
-        WrongUsage: options that exclude or need each other.
+        WrongUsage: options that exclude or need each other, or an invalid file.
     """
-    from scenarios.adapters.adapted import WORKERS, Adapted, own_app
+    from scenarios.configuration.read import find_configuration, read_configuration
     from scenarios.errors import WrongUsage
 
-    places = {"celery": celery, "dramatiq": dramatiq, "rq": rq, "procrastinate": procrastinate}
-    apps = {library: place for library, place in places.items() if place is not None}
-    named = [f"--{name}" for name in (*(["system"] if system is not None else []), *apps)]
-    if len(named) > 1:
-        raise WrongUsage(f"{' and '.join(named)} cannot be combined")
-    own = None if system is None else own_app(system)
-    if own is not None:
-        if task is not None:
-            raise WrongUsage(f"--system {system} has one task; --task is for an app of your own")
-        apps = {own.library: own.place}
-    if not apps:
-        stated = {"--task": task, "--workers": workers, "--worker": worker, "--claims": claims}
-        stated["--unscaled"] = unscaled or None
-        if lost := [option for option, value in stated.items() if value is not None]:
-            raise WrongUsage(f"{' and '.join(lost)}: only for an app ({', '.join(APP_OPTIONS)})")
-        return ChosenSystem(DEFAULT_SYSTEM if system is None else system, python, plugin_timeout)
-    [(library, place)] = apps.items()
-    return ChosenSystem(
-        Adapted(
-            library,
-            place,
-            task if own is None else own.task,
-            own=system,
-            workers=WORKERS if workers is None else workers,
-            worker_arguments=tuple(_split(worker or "")),
-            claims=() if claims is None else _promises(claims),
-            unscaled=unscaled,
-        ),
-        python,
-        plugin_timeout,
-    )
-
-
-APP_OPTIONS = ("--celery", "--dramatiq", "--rq", "--procrastinate")
+    config, no_config = given.pop("config"), given.pop("no_config")
+    naming = [f"--{name}" for name in NAMING if given[name] is not None] + (["--no-config"] if no_config else [])
+    if config is not None:
+        if naming:
+            raise WrongUsage(f"--config and {naming[0]} cannot be combined")
+        return choose(given, read_configuration(config))
+    return choose(given, None if naming else find_configuration(Path.cwd()))
 
 
 def with_system(command: Callable[..., None]) -> Callable[..., None]:
@@ -174,7 +130,7 @@ def with_system(command: Callable[..., None]) -> Callable[..., None]:
         from tasklab.exit_codes import explained
 
         with explained():
-            chosen = _system_options(**{name: given.pop(name) for name in options})
+            chosen = _chosen({name: given.pop(name) for name in options})
         command(chosen=chosen, **given)
 
     stated = [
@@ -186,21 +142,3 @@ def with_system(command: Callable[..., None]) -> Callable[..., None]:
     called.__signature__ = inspect.Signature(stated)  # type: ignore[attr-defined]
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in stated}
     return called
-
-
-def _promises(claims: str) -> tuple[str, ...]:
-    from scenarios.errors import WrongUsage
-
-    names = tuple(name.strip() for name in claims.split(",") if name.strip())
-    if not names:
-        raise WrongUsage("--claims names no promise; `tasklab list guarantees` prints all")
-    return names
-
-
-def _split(arguments: str) -> list[str]:
-    from scenarios.errors import WrongUsage
-
-    try:
-        return shlex.split(arguments)
-    except ValueError as error:
-        raise WrongUsage(f"--worker {arguments!r}: {error}") from error

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasklab.commands.plugin_options import ChosenSystem, with_system
+from tasklab.commands.chosen_system import ChosenSystem
+from tasklab.commands.plugin_options import with_system
 from tasklab.exit_codes import explained
 from tasklab.module_path import append_current_directory
 from tasklab.presentation.runs import print_judged, print_runs_json, print_several, rates_of, say_app, say_started
@@ -28,22 +29,26 @@ SEEDS_MAX = 1000
 @with_system
 def run(
     scenarios: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="SCENARIO…",
-            help="Names from `tasklab list scenarios`, or package.module:ATTRIBUTE for one of your own.",
+            help="Names from `tasklab list scenarios`, or package.module:ATTRIBUTE for one of your own. "
+            "Default: those of the configuration file.",
+            show_default=False,
         ),
-    ],
+    ] = None,
+    *,
     chosen: ChosenSystem,
     environment: Annotated[
-        EnvironmentName,
+        EnvironmentName | None,
         typer.Option(
             help="local: real services that the lab starts; embedded: no server, the system in one process; "
             "containers: each service in a Docker container; "
             "external: your own services, at TASKLAB_MYSQL_URL, TASKLAB_REDIS_URL, TASKLAB_RABBITMQ_URL and TASKLAB_POSTGRESQL_URL; "
-            "simulated: the system's own code in one process, without a real clock, thread or service."
+            "simulated: the system's own code in one process, without a real clock, thread or service. "
+            "Default: local, or as the configuration file states."
         ),
-    ] = EnvironmentName.LOCAL,
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(min=0, max=SEED_MAX, help="Decides everything random. Default: drawn, and printed."),
@@ -68,18 +73,21 @@ def run(
     Example: tasklab run broker_killed worker_killed_after_effect --system reference --seed 7
 
     Example: tasklab run worker_killed_after_effect --dramatiq shop.tasks:charge
+
+    Example: tasklab run
     """
     with explained():
-        wanted, plugin = _opened(scenarios, chosen, environment)
+        names, where = chosen.scenarios(scenarios), chosen.environment(environment)
+        wanted, plugin = _opened(names, chosen, where)
         numbers = _numbers(seed, seeds)
         say = Progress()
+        if chosen.configuration is not None:
+            say(f"configuration: {chosen.configuration.file}")
         say(f"seed {numbers[0]}" if len(numbers) == 1 else f"seeds {seeds}")
         place = place_for_runs(out)
-        named = [
-            (scenario, name, number) for scenario, name in zip(wanted, scenarios, strict=True) for number in numbers
-        ]
+        named = [(scenario, name, number) for scenario, name in zip(wanted, names, strict=True) for number in numbers]
         runs: list[JudgedRun] = []
-        for one in _carried_out(named, plugin, chosen.options(), environment, place, say):
+        for one in _carried_out(named, plugin, chosen.options(), where, place, say):
             runs.append(one)
             if not as_json:
                 print_judged(one)

@@ -50,7 +50,7 @@ def is_there(path: str) -> bool:
 def module_names(codes: list[str]) -> list[str]:
     """Dotted names that begin with a package of the lab."""
     dotted = rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)+"
-    return [code for code in codes if re.fullmatch(dotted, code)]
+    return [code for code in codes if re.fullmatch(dotted, code) and code != "tasklab.toml"]
 
 
 def is_importable(name: str) -> bool:

@@ -102,3 +102,15 @@ def test_an_interrupt_ends_the_lab_whatever_hangs(tmp_path: Path) -> None:
 
     assert lab.returncode == 130
     assert time.monotonic() - began_s < 20  # not as long as an operation may take; in practice two seconds
+
+
+def test_a_directory_with_a_description_needs_no_option_and_no_host(tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "tasklab", "run", "--seed", "7", "--out", str(tmp_path), "--json"]
+    done = subprocess.run(line, cwd=EXAMPLES / "plain", env=environment(), capture_output=True, text=True, timeout=120)
+
+    (one,) = json.loads(done.stdout)["runs"]
+    assert {name: said["verdict"] for name, said in one["verdicts"].items() if said["verdict"] != "held"} == {}
+    assert [one["scenario"], one["system"], one["environment"]] == [SCENARIO, "plain", "embedded"]
+    facts = json.loads((Path(one["directory"]) / "run.json").read_text())
+    assert facts["repeat"] == f"tasklab run {SCENARIO} --config tasklab.toml --environment embedded --seed 7"
+    assert done.returncode == 0

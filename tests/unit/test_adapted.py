@@ -112,8 +112,8 @@ def test_the_python_of_an_app_is_that_of_the_active_environment_then_that_of_dot
     monkeypatch.chdir(tmp_path)
 
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
-    active = users_python()
+    active = users_python(Path.cwd())
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "gone"))
-    beside = users_python()
+    beside = users_python(Path.cwd())
 
     assert [active, beside] == list(map(str, pythons))

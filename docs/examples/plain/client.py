@@ -1,25 +1,15 @@
 #!/usr/bin/env python3
 """A client process that speaks the protocol directly, without tasklab: the example of docs/protocol.md; it is as short in other languages.
 
-Its system is a directory: a task is a file NAME.todo, which its worker renames when the task has ended.
+Its system is a directory: a task is a file NAME.todo, which its worker (worker.py) renames when the task has ended. With tasklab.toml
+beside it, `describe` and `processes` are never asked: the file states the same.
 """
 
 import json
 import sys
 from pathlib import Path
 
-WORKER = """
-import json, pathlib, sys, time, tasklab_probe
-while True:
-    for file in sorted(pathlib.Path(sys.argv[1]).glob("*.todo")):
-        try:
-            tasklab_probe.run_task(json.loads(file.read_text()), key=file.stem)
-            file.rename(file.with_suffix(".done"))
-        except tasklab_probe.TaskError as error:
-            if error.kind == "permanent":
-                file.rename(file.with_suffix(".dead"))
-    time.sleep(0.02)  # a directory cannot notify
-"""
+WORKER = Path(__file__).with_name("worker.py")
 PROMISES = ["no_lost_task", "no_stuck_task", "exactly_one_effect", "duplicates_explained"]
 clients = {}
 
@@ -38,7 +28,7 @@ def answer(request):
             "powers": powers,
         }
     if do in ("processes", "embedded_processes"):
-        argv = [sys.executable, "-c", WORKER, request["services"]["directory"]]
+        argv = [sys.executable, str(WORKER), request["services"]["directory"]]
         env = {**request["environment"], "TASKLAB_ACTOR": "worker-1"}
         return {"processes": [{"name": "worker-1", "role": "worker", "argv": argv, "env": env}]}
     if do == "client.open":

@@ -1,0 +1,153 @@
+"""Reads the description of a system from tasklab.toml: its statements, its client command, its processes. Starts nothing."""
+
+import shutil
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from scenarios.configuration.placeholders import error_of, known_placeholders
+from scenarios.configuration.table import (
+    COMMAND,
+    FLAG,
+    TABLE,
+    TEXT,
+    TEXT_TABLE,
+    TEXTS,
+    TEXTS_TABLE,
+    Table,
+    ValueKind,
+    whole,
+)
+from scenarios.judging.guarantees import Guarantee
+from scenarios.plugin.protocol import VERSION, Description, StatedProcess
+from scenarios.plugin.remote_system import POWERS
+from scenarios.plugin.statements import SystemStatement, checked, checked_processes
+
+STATEMENTS: Mapping[str, ValueKind[Any]] = {
+    "name": TEXT,
+    "summary": TEXT,
+    "claims": TEXTS,
+    "needs": TEXTS,
+    "capabilities": TEXTS,
+    "pace": TABLE,
+    "policy": TABLE,
+    "reservations": TEXTS_TABLE,
+    "versions": TEXT_TABLE,
+    "powers": TEXTS,
+}
+"""The keys that a client process would otherwise state by `describe`."""
+DESCRIPTION_KEYS = (*STATEMENTS, "client", "processes")
+PROCESS_KEYS = ("argv", "count", "role", "also", "env", "cwd", "runs_once", "stop_signal")
+CLAIMS = (
+    Guarantee.NO_LOST_TASK,
+    Guarantee.NO_STUCK_TASK,
+    Guarantee.NO_PHANTOM_TASK,
+    Guarantee.DUPLICATES_EXPLAINED,
+)
+"""The promises of a system that states none: what is expected of every task system."""
+COUNT_MAX = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SystemDescription:
+    """A described system. `processes`: their texts still hold placeholders. `directory`: where the client process and, by default, the
+    system's processes start: that of the file."""
+
+    statement: SystemStatement
+    client: tuple[str, ...]
+    processes: tuple[StatedProcess, ...]
+    directory: Path
+
+
+def read_description(table: Table, directory: Path, claims: Collection[str] | None = None) -> SystemDescription:
+    """The system that the file describes; `claims` replace those of the file.
+
+    Raises:
+        MalformedConfiguration: a value is missing or invalid.
+    """
+    statement = _statement(table, claims)
+    client = table.need("client", COMMAND)
+    if why := _missing_program(client[0], directory):
+        raise table.refused(f"client = {client}", why)
+    known = known_placeholders(statement.needs)
+    processes = tuple(
+        process
+        for name, stated in table.tables("processes").items()
+        for process in _processes(name, stated, known, directory)
+    )
+    if not processes:
+        raise table.refused("processes", "it is missing; it must hold a table for each process, [processes.worker]")
+    with table.at("processes"):
+        checked_processes(statement.name, processes)  # two names that a count has made alike
+    return SystemDescription(statement, tuple(client), processes, directory)
+
+
+def _statement(table: Table, claims: Collection[str] | None) -> SystemStatement:
+    """The statement, each key checked by itself, so that the error names it."""
+    stated: dict[str, Any] = {}
+    for key, kind in STATEMENTS.items():
+        value = table.need(key, kind) if key == "name" else table.read(key, kind)
+        if value is not None:
+            stated[key] = value
+            with table.at(key):
+                checked(Description(protocol=VERSION, **{"name": stated["name"], key: value}))
+    for power in stated.get("powers", ()):
+        if power not in POWERS or power == "embedded_processes":
+            answered = ", ".join(name for name in POWERS if name != "embedded_processes")
+            raise table.refused(f'powers: "{power}"', f"a power is one of {answered}")
+    stated["claims"] = claims or stated.get("claims") or [claim.value for claim in CLAIMS]
+    with table.at("claims"):
+        return checked(Description(protocol=VERSION, **stated))
+
+
+def _processes(name: str, table: Table, known: Collection[str], directory: Path) -> list[StatedProcess]:
+    """The processes of one table: `count` of them, `name-1`, `name-2`, …; without a count the one of that name."""
+    table.only(PROCESS_KEYS)
+    count = table.read("count", whole(1, COUNT_MAX))
+    argv, env, cwd = table.need("argv", COMMAND), table.read("env", TEXT_TABLE) or {}, table.read("cwd", TEXT)
+    _check_placeholders(table, {"argv": argv, **{f"env.{key}": [text] for key, text in env.items()}}, known)
+    _check_placeholders(table, {"cwd": [] if cwd is None else [cwd]}, known)
+    if "{" not in argv[0] + (cwd or "") and "PATH" not in env:
+        place = directory / (cwd or "")
+        if not place.is_dir():
+            raise table.refused(f'cwd = "{cwd}"', f"there is no directory {place}")
+        if why := _missing_program(argv[0], place):
+            raise table.refused(f"argv = {argv}", why)
+    also = table.read("also", TEXTS)
+    process = StatedProcess(
+        name=name,
+        role=table.read("role", TEXT) or name,
+        argv=tuple(argv),
+        env=env,
+        cwd=cwd,
+        runs_once=table.read("runs_once", FLAG) or False,
+        stop_signal=table.read("stop_signal", TEXT) or "SIGTERM",
+        also=tuple(also or ()),
+    )
+    with table.at(""):
+        checked_processes(name, [process])
+    return [process] if count is None else [_numbered(process, number) for number in range(1, count + 1)]
+
+
+def _numbered(process: StatedProcess, number: int) -> StatedProcess:
+    return replace(process, name=f"{process.name}-{number}")
+
+
+def _check_placeholders(table: Table, texts: Mapping[str, Collection[str]], known: Collection[str]) -> None:
+    for key, values in texts.items():
+        for text in values:
+            if why := error_of(text, known):
+                raise table.refused(f'{key}: "{text}"', why)
+
+
+def _missing_program(program: str, directory: Path) -> str:
+    """Why a program cannot be started in that directory; "" if it can."""
+    found = shutil.which(str(directory / program) if "/" in program else program)
+    return (
+        ""
+        if found
+        else f"{program} is not a program that can be started" + (f" in {directory}" if "/" in program else "")
+    )
