@@ -36,7 +36,8 @@ class Adapted:
     """One app: `place` is `package.module:attribute`; `task` a name in it, None where `place` is the task itself.
 
     `worker_arguments`: further arguments of the library's worker command. `claims`: promises to judge it by, empty for those of
-    the adapter. `unscaled`: the library's long waits stay as they are. `own`: its name, if it is an app of the lab itself.
+    the adapter. `unscaled`: the library's long waits stay as they are. `keep_body`: the task's own code runs, called with `arguments`
+    (JSON, or the place of a function). `own`: its name, if it is an app of the lab itself.
     """
 
     library: str
@@ -46,6 +47,8 @@ class Adapted:
     worker_arguments: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     unscaled: bool = False
+    keep_body: bool = False
+    arguments: str | None = None
     own: str | None = None
 
     def __post_init__(self) -> None:
@@ -56,6 +59,10 @@ class Adapted:
             raise WrongUsage(f"--{self.library} {self.place}: name the task with --task")
         if not LIBRARIES[self.library] and self.task is not None:
             raise WrongUsage(f"--task is for an app; --{self.library} names the task itself")
+        if self.keep_body and self.own is not None:
+            raise WrongUsage(f"--keep-body is for an app of your own: the tasks of {self.own} have no code")
+        if self.arguments is not None and not self.keep_body:
+            raise WrongUsage("--arguments is for the task's own code: add --keep-body")
 
     def host_arguments(self) -> Sequence[str]:
         """What the host of the client process (scenarios/plugin/host.py) is given."""
@@ -66,6 +73,8 @@ class Adapted:
             "worker_arguments": self.worker_arguments,
             "claims": self.claims,
             "unscaled": self.unscaled,
+            "keep_body": self.keep_body,
+            "arguments": self.arguments,
         }
         return [f"tasklab_{self.library}:adapted", str(SHIMS), json.dumps(choice)]
 
@@ -77,6 +86,8 @@ class Adapted:
         stated += ["--worker", shlex.join(self.worker_arguments)] if self.worker_arguments else []
         stated += ["--claims", ",".join(self.claims)] if self.claims else []
         stated += ["--unscaled"] if self.unscaled else []
+        stated += ["--keep-body"] if self.keep_body else []
+        stated += [] if self.arguments is None else ["--arguments", self.arguments]
         return shlex.join(stated)
 
 

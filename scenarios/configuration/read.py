@@ -24,6 +24,8 @@ OPTIONS: Mapping[str, ValueKind[Any]] = {
     "worker": TEXT,
     "claims": TEXTS,
     "unscaled": FLAG,
+    "keep_body": FLAG,
+    "arguments": TEXT,
     "python": TEXT,
     "plugin_timeout": SECONDS,
 }

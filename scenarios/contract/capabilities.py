@@ -6,6 +6,7 @@ from types import MappingProxyType
 from scenarios.errors import UnknownName
 from scenarios.judging.guarantees import Guarantee
 
+OWN_BODY = "own_body"
 CAPABILITIES: Mapping[str, str] = MappingProxyType(
     {
         "submit": "clients submit tasks; every system can",
@@ -23,6 +24,7 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
         "scope": "a submission has a `scope`, which can be paused or limited by itself",
         "children": "what a handler hands back in `children` and `then` becomes tasks",
         "result": "what a handler hands back in `result` is kept for clients to read",
+        OWN_BODY: "tasks run their own code: the lab plans nothing that its handler would have to do",
     }
 )
 """Every capability by its name: the operations of a client, the optional fields of a submission, and what handlers hand back."""

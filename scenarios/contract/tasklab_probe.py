@@ -10,6 +10,7 @@ environment with any versions. Four variables configure it:
 
 A handler under test is one line:  tasklab_probe.run_task(payload, attempt=n, key=idempotency_key, fence=fence)
 An asynchronous one:               await tasklab_probe.run_task_async(payload, attempt=n, key=idempotency_key, fence=fence)
+An effect of a task's own code:    tasklab_probe.effect(key=idempotency_key)
 A lease, as its holder sees it:    with tasklab_probe.lease("orders", fence=fence, ttl_s=30.0) as held: ...; held.renewed()
 """
 
@@ -23,6 +24,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
 
 ASK_EVERY_S = 0.1  # how often a handler asks whether to stop
@@ -221,38 +223,27 @@ class Probe:
         with self._recorded(task, attempt) as handed_back:
             tries = self.outside.arrive("attempt", task)
             handed_back.update(_handed_back(payload, tries))
-            for do, what in self._work(task, payload, tries, attempt, key, fence, report, should_stop):
+            for do, what in self._work(
+                task, payload, tries, attempt=attempt, key=key, fence=fence, report=report, should_stop=should_stop
+            ):
                 if do == "rest":
                     self._rest(what)
                 else:
                     what()
         return handed_back
 
-    async def run_task_async(
-        self,
-        payload: Mapping[str, Any],
-        *,
-        attempt: Optional[int] = None,
-        key: Optional[str] = None,
-        fence: Optional[int] = None,
-        report: Optional[Callable[[str, int], Any]] = None,
-        should_stop: Optional[Callable[[], bool]] = None,
-    ) -> Dict[str, Any]:
-        """`run_task` for a handler that is a coroutine: it does not block the event loop, and `report` may be a coroutine function.
-
-        Raises:
-            TaskError: the payload demanded a failure.
-        """
+    async def run_task_async(self, payload: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
+        """`run_task` for a handler that is a coroutine: it does not block the event loop, and `report` may be a coroutine function."""
         import asyncio  # not at the top: most workers do not need it
 
         async def wait_for(call: Callable[[], Any]) -> Any:
             return await asyncio.get_running_loop().run_in_executor(None, call)
 
         task = str(payload["task"])
-        with self._recorded(task, attempt) as handed_back:
+        with self._recorded(task, options.get("attempt")) as handed_back:
             tries = await wait_for(lambda: self.outside.arrive("attempt", task))
             handed_back.update(_handed_back(payload, tries))
-            for do, what in self._work(task, payload, tries, attempt, key, fence, report, should_stop):
+            for do, what in self._work(task, payload, tries, **options):
                 if do == "rest":
                     await asyncio.sleep(what)
                 elif do == "outside":
@@ -303,11 +294,12 @@ class Probe:
         task: str,
         payload: Mapping[str, Any],
         tries: int,
-        attempt: Optional[int],
-        key: Optional[str],
-        fence: Optional[int],
-        report: Optional[Callable[[str, int], Any]],
-        should_stop: Optional[Callable[[], bool]],
+        *,
+        attempt: Optional[int] = None,
+        key: Optional[str] = None,
+        fence: Optional[int] = None,
+        report: Optional[Callable[[str, int], Any]] = None,
+        should_stop: Optional[Callable[[], bool]] = None,
     ) -> Iterator[Tuple[str, Any]]:
         """The steps of the handler: ("rest", seconds), ("report", call) or ("outside", call). `tries`: number of its starts."""
         reports = int(payload.get("reports", 1))
@@ -360,6 +352,7 @@ def _handed_back(payload: Mapping[str, Any], tries: int) -> Dict[str, Any]:
     return handed_back
 
 
+telling: ContextVar[Optional[Callable[..., bool]]] = ContextVar("telling", default=None)  # while a task's own code runs
 _probe: Optional[Probe] = None
 _probe_pid = 0
 _probe_lock = threading.Lock()
@@ -383,6 +376,12 @@ def run_task(payload: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
 async def run_task_async(payload: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
     """`await probe().run_task_async(...)`, for an asynchronous handler under test."""
     return await probe().run_task_async(payload, **options)
+
+
+def effect(*, step: int = 1, key: Optional[str] = None) -> bool:
+    """For the code of a task, with --keep-body: tell an effect. False: its key was seen before. Elsewhere it does nothing."""
+    tell = telling.get()
+    return True if tell is None else tell(step=step, key=key)
 
 
 def lease(resource: str, **options: Any) -> Lease:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from chaos.environment import Environment, ProcessSpec, ServiceName, Services
 from chaos.faults import REACHED, Fault
+from scenarios.contract.capabilities import OWN_BODY
 from scenarios.contract.guard import answered_processes, plugin_call
 from scenarios.contract.system import Embeddable, Handlers, System, capabilities_of, claims_under
 from scenarios.errors import NotApplicable
@@ -103,7 +104,12 @@ def _check_claims(scenario: Scenario, system: System) -> None:
 
 
 def check_capabilities(scenario: Scenario, capabilities: frozenset[str]) -> None:
-    """Raise NotApplicable if the system lacks a capability that the scenario is about."""
+    """Raise NotApplicable if the system lacks a capability that the scenario is about, or the lab's handler, which it needs."""
+    of_handler = [type(trait).__name__ for trait in scenario.workload.traits if trait.is_of_handler]
+    if OWN_BODY in capabilities and of_handler:
+        raise NotApplicable(
+            f"{scenario.name} plans what only the lab's handler does ({', '.join(of_handler)}), and the tasks run their own code"
+        )
     if lacking := sorted(set(scenario.needs) - capabilities):
         raise NotApplicable(
             f"the system does not state the capabilities that {scenario.name} needs: {', '.join(lacking)}"

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from random import Random
 
+from scenarios.contract.capabilities import OWN_BODY
 from scenarios.contract.system import Pace, Submit
 from scenarios.experiment.arrival import TRIES_MAX as TRIES_MAX
 from scenarios.experiment.arrival import Act as Act
@@ -34,7 +35,11 @@ def plan(
     """The plan; the same for the same scenario, seed, stated limits and capabilities, on any machine."""
     limits = Limits(attempts_max, pace, capabilities)
     workload, named = scenario.workload, f"{seed}/{scenario.name}"
+    if OWN_BODY in capabilities:
+        workload = replace(workload, failing_once=0, failing_always=0, failing_for_good=0)
     arrivals = _arrivals(workload, Random(f"{named}/workload"), attempts_max=attempts_max)
+    if OWN_BODY in capabilities:
+        arrivals = tuple(replace(one, submit=of_own_body(one.submit)) for one in arrivals)
     for number, trait in enumerate(workload.traits):
         if limits.allow(trait.needs):
             arrivals = trait.given(arrivals, Random(f"{named}/trait-{number}"), limits)
@@ -53,6 +58,11 @@ def warm_up() -> Submit:
     """The task before the storm: it proves that a worker consumes."""
     task = "warm-up"
     return Submit(task, {"task": task, "work_s": 0.0}, user="warm-up", key=task)
+
+
+def of_own_body(submit: Submit) -> Submit:
+    """The submission of a task that runs its own code: how many effects it is to have is not known."""
+    return replace(submit, payload={**submit.payload, "steps": None})
 
 
 def deaths_of(arrivals: Iterable[Arrival]) -> dict[str, int]:

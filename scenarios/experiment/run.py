@@ -215,7 +215,11 @@ class Experiment:
 
     def _not_ready(self, *, accepted: bool) -> str:
         last = self.submissions.last_detail
-        missing = "its effect never came" if accepted else f"no submission was accepted: {last}"
+        missing = (
+            "its effect never came (what its workers did: logs of the run)"
+            if accepted
+            else f"no submission was accepted: {last}"
+        )
         return f"the system was not ready within {READY_TIMEOUT_S:g} s: {missing}"
 
     def _storm(self, driver: Driver) -> None:

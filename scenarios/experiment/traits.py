@@ -17,9 +17,13 @@ from scenarios.judging.premises import UNSTATED_S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trait(ABC):
-    """Of about `percent` of the tasks. `needs`: the capabilities without which the lab plans nothing of it."""
+    """Of about `percent` of the tasks. `needs`: the capabilities without which the lab plans nothing of it.
+
+    `is_of_handler`: the lab's handler carries it out; a task's own code would not.
+    """
 
     needs: ClassVar[frozenset[str]] = frozenset()
+    is_of_handler: ClassVar[bool] = False
 
     percent: int = 100
 
@@ -50,6 +54,8 @@ class Trait(ABC):
 class _Ending(Trait):
     """How its tries end; a task has one way to fail."""
 
+    is_of_handler = True
+
     def _may_have(self, arrival: Arrival) -> bool:
         return "outcomes" not in arrival.submit.payload
 
@@ -78,6 +84,8 @@ class KillsWorker(_Ending):
 class OutlastsLease(Trait):
     """It works for longer than the lease that the system states: `leases` times as long."""
 
+    is_of_handler = True
+
     leases: float | Between[float] = 1.5
 
     def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
@@ -90,6 +98,7 @@ class HasResult(Trait):
     """Its handler hands back a result of `size` characters."""
 
     needs = frozenset({"result"})
+    is_of_handler = True
 
     size: int | Between[int] = 20
 
@@ -100,6 +109,8 @@ class HasResult(Trait):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportsProgress(Trait):
     """Its handler reports its progress `times` times, and works for `work_s`."""
+
+    is_of_handler = True
 
     times: int = 4
     work_s: float | Between[float] = 0.1
@@ -116,6 +127,7 @@ class HasChildren(Trait):
     """
 
     needs = frozenset({"children"})
+    is_of_handler = True
 
     count: int | Between[int] = 3
     deep: int = 1
@@ -160,6 +172,7 @@ class OutlastsDeadline(Trait):
     """It has a deadline, and works until `beyond_s` seconds after it, even if it starts at once."""
 
     needs = frozenset({"deadline"})
+    is_of_handler = True
 
     deadline_s: float | Between[float] = 1.0
     beyond_s: float = 1.5

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from chaos.environment import Environment, Services
 from chaos.errors import ChaosError
+from scenarios.contract.capabilities import OWN_BODY
 from scenarios.contract.system import System, capabilities_of, pace_of, policy_of
 from scenarios.errors import RunFailed
 from scenarios.experiment.canaries import search
@@ -13,7 +14,7 @@ from scenarios.experiment.clients import Clients, pool
 from scenarios.experiment.driver import Driver
 from scenarios.experiment.facts import describe_run, stated_schedules
 from scenarios.experiment.fitting import aimed, fits, processes_to_link
-from scenarios.experiment.plan import Plan, deaths_of, plan, warm_up
+from scenarios.experiment.plan import Plan, deaths_of, of_own_body, plan, warm_up
 from scenarios.experiment.run import BUDGET_S, Experiment, StrikeTimeout, Timing
 from scenarios.experiment.scenario import Scenario
 from scenarios.judging.guarantees import Guarantee
@@ -100,7 +101,7 @@ def timing_of(system: System) -> Timing:
         budget_s,
         STRIKE_TIMEOUT,
         READ_EVERY_S,
-        warm_up(),
+        of_own_body(warm_up()) if OWN_BODY in capabilities_of(system) else warm_up(),
         unlisted_quiet_s=policy.budget_s,
         reported_within_s=reported_within_s,
         reads_struck=True,

@@ -19,7 +19,7 @@ DEFAULT_SYSTEM = "reference"
 APP_OPTIONS = ("--celery", "--dramatiq", "--rq", "--procrastinate")
 NAMING = ("system", "celery", "dramatiq", "rq", "procrastinate")
 """The options that name a system: with one of them the file is left aside."""
-OF_APPS = ("task", "workers", "worker", "claims", "unscaled")
+OF_APPS = ("task", "workers", "worker", "claims", "unscaled", "keep_body", "arguments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,13 @@ class ChosenSystem:
 
     def _words(self, option: str) -> list[str]:
         value = self.given[option]
-        dashed = f"--{option.replace('_', '-')}"
         if value is True:
-            return [dashed]
-        return [dashed, ",".join(value) if isinstance(value, tuple) else str(value)]
+            return [_dashed(option)]
+        return [_dashed(option), ",".join(value) if isinstance(value, tuple) else str(value)]
+
+
+def _dashed(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
 
 
 def choose(given: Mapping[str, Any], configuration: "Configuration | None") -> ChosenSystem:
@@ -121,7 +124,7 @@ def choose(given: Mapping[str, Any], configuration: "Configuration | None") -> C
 def _described(options: Mapping[str, Any], configuration: "Configuration") -> ChosenSystem:
     from scenarios.errors import WrongUsage
 
-    if lost := [f"--{name}" for name in options if name not in ("claims", "plugin_timeout")]:
+    if lost := [_dashed(name) for name in options if name not in ("claims", "plugin_timeout")]:
         raise WrongUsage(f"{' and '.join(lost)}: not for the system that {configuration.file.name} describes")
     description = configuration.description(options.get("claims"))
     timeout_s = options.get("plugin_timeout", configuration.options.get("plugin_timeout"))
@@ -143,7 +146,7 @@ def _named(options: Mapping[str, Any]) -> ChosenSystem:
     if own is not None and task is not None:
         raise WrongUsage(f"--system {system} has one task; --task is for an app of your own")
     if own is None and naming in ([], ["system"]):
-        if lost := [f"--{name}" for name in OF_APPS if name in options]:
+        if lost := [_dashed(name) for name in OF_APPS if name in options]:
             raise WrongUsage(f"{' and '.join(lost)}: only for an app ({', '.join(APP_OPTIONS)})")
         return ChosenSystem(DEFAULT_SYSTEM if system is None else system, python, timeout_s)
     library, place = (own.library, own.place) if own is not None else (naming[0], options[naming[0]])
@@ -156,6 +159,8 @@ def _named(options: Mapping[str, Any]) -> ChosenSystem:
         worker_arguments=tuple(_split(options.get("worker", ""))),
         claims=options.get("claims", ()),
         unscaled=options.get("unscaled", False),
+        keep_body=options.get("keep_body", False),
+        arguments=options.get("arguments"),
     )
     return ChosenSystem(app, python, timeout_s)
 

@@ -72,6 +72,20 @@ def _system_options(
             "--unscaled", help="Of your app: leave its long waits as they are. Default: above 10 s shortened."
         ),
     ] = False,
+    keep_body: Annotated[
+        bool,
+        typer.Option(
+            "--keep-body", help="Of your app: run the task's own code. Default: the lab's handler in place of it."
+        ),
+    ] = False,
+    arguments: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help="With --keep-body: the arguments of each call, a JSON list or object, or package.module:function, which returns one "
+            "for the name of each task.",
+        ),
+    ] = None,
     python: Annotated[
         Path | None,
         typer.Option(

@@ -43,8 +43,9 @@ def test_a_place_that_names_no_task_is_refused(library: str, place: str, task: s
         Adapted("celery", "shop.tasks:app", "shop.tasks.charge", workers=3, claims=("no_lost_task", "no_stuck_task")),
         Adapted("procrastinate", "shop.app:app", "charge", worker_arguments=("--concurrency", "4")),
         Adapted("rq", "shop.jobs:charge", worker_arguments=("--name", "a b"), unscaled=True),
+        Adapted("dramatiq", "shop.tasks:ship", keep_body=True, arguments='{"order": 17}'),
     ],
-    ids=lambda app: app.library,
+    ids=lambda app: app.place,
 )
 def test_the_options_name_the_same_app_again(app: Adapted) -> None:
     words = shlex.split(app.options())
@@ -56,6 +57,15 @@ def test_the_options_name_the_same_app_again(app: Adapted) -> None:
     assert tuple(shlex.split(stated.get("--worker", ""))) == app.worker_arguments
     assert tuple(filter(None, stated.get("--claims", "").split(","))) == app.claims
     assert ("--unscaled" in words) == app.unscaled
+    assert ("--keep-body" in words) == app.keep_body
+    assert stated.get("--arguments") == app.arguments
+
+
+def test_arguments_and_own_code_need_each_other_and_an_app_of_the_user_s() -> None:
+    with pytest.raises(WrongUsage, match="add --keep-body"):
+        Adapted("rq", "shop.jobs:charge", arguments="[]")
+    with pytest.raises(WrongUsage, match="the tasks of rq have no code"):
+        Adapted("rq", "tasklab_rq_own:recommended", own="rq", keep_body=True)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

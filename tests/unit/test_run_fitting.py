@@ -17,10 +17,20 @@ from chaos.faults import (
     SwallowAck,
     WithholdConfirm,
 )
+from scenarios.contract.capabilities import OWN_BODY
 from scenarios.contract.system import Handlers
 from scenarios.errors import NotApplicable, RunFailed
-from scenarios.experiment.fitting import PARTS, aimed, parts_of, processes_of, processes_to_link
-from scenarios.experiment.scenario import AtStart, AttemptBegun, LeaderAtWork, Scenario, Strike, Trigger, Workload
+from scenarios.experiment.fitting import PARTS, aimed, check_capabilities, parts_of, processes_of, processes_to_link
+from scenarios.experiment.scenario import (
+    AtStart,
+    AttemptBegun,
+    KillsWorker,
+    LeaderAtWork,
+    Scenario,
+    Strike,
+    Trigger,
+    Workload,
+)
 from scenarios.judging.guarantees import Guarantee
 
 NOWHERE = Services("lab", Path(), 1)
@@ -146,6 +156,14 @@ def test_a_scenario_that_needs_what_the_system_cannot_do_is_not_applicable() -> 
     with pytest.raises(NotApplicable, match="the system does not state the capabilities that struck needs: pause"):
         link(pausing)
     assert link(pausing, system=Acme(claims=frozenset({Guarantee.PAUSE_HONOURED}))) == ()
+
+
+def test_a_scenario_that_is_about_the_lab_s_handler_does_not_fit_tasks_that_run_their_own_code() -> None:
+    poison = replace(scenario(), workload=Workload(tasks=1, rate_per_s=1, traits=(KillsWorker(),)))
+
+    check_capabilities(poison, frozenset({"submit"}))
+    with pytest.raises(NotApplicable, match=r"only the lab's handler does \(KillsWorker\)"):
+        check_capabilities(poison, frozenset({"submit", OWN_BODY}))
 
 
 def test_a_fault_of_a_service_that_the_environment_lacks_is_not_applicable() -> None:

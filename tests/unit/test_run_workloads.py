@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.contract.capabilities import CAPABILITIES, implied_by
+from scenarios.contract.capabilities import CAPABILITIES, OWN_BODY, implied_by
 from scenarios.contract.system import (
     Account,
     Operation,
@@ -55,7 +55,7 @@ from scenarios.experiment.submissions import Submissions
 from scenarios.judging.policy import Schedule
 from tests.thread_stage import Events, ThreadStage
 
-EVERYTHING = frozenset(CAPABILITIES)
+EVERYTHING = frozenset(CAPABILITIES) - {OWN_BODY}
 TASKS = 20
 
 
@@ -159,6 +159,13 @@ def test_a_system_that_lacks_a_capability_gets_plain_tasks(trait: Trait) -> None
 
     assert planned(trait, capabilities=EVERYTHING - trait.needs).arrivals == planned().arrivals
     assert planned(trait).arrivals != planned().arrivals
+
+
+def test_a_task_that_runs_its_own_code_is_not_planned_to_fail_and_its_number_of_effects_is_not_stated() -> None:
+    own = planned(failing_once=50, failing_for_good=50, capabilities=EVERYTHING | {OWN_BODY}).arrivals
+
+    assert {frozenset(one.submit.payload) for one in own} == {frozenset({"task", "work_s", "steps"})}
+    assert {one.submit.payload["steps"] for one in own} == {None}
 
 
 def test_deeds_become_acts_in_the_order_of_their_time() -> None:

@@ -35,6 +35,7 @@ class Choice:
 
     `place`: `package.module:attribute`. `task`: the name of a task in it, where `place` names an app. `worker_arguments`: further
     arguments of the library's worker command. `claims`: names of promises, empty for the defaults. `unscaled`: long waits stay.
+    `keep_body`: the task's own code runs, called with `arguments` (tasklab_body.py).
     """
 
     place: str
@@ -43,6 +44,8 @@ class Choice:
     worker_arguments: Sequence[str] = ()
     claims: Sequence[str] = ()
     unscaled: bool = False
+    keep_body: bool = False
+    arguments: Optional[str] = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import kombu
 import tasklab_adapter
+import tasklab_body
 from kombu.serialization import prepare_accept_content
 from tasklab_adapter import Choice, Fact, seconds
 from tasklab_celery_app import ON_REDIS, CeleryApp
@@ -41,7 +42,8 @@ class CeleryQueue:
         choice = app.choice
         self.needs = {app.broker, *(["redis"] if app.backend == "redis" else [])}
         self.claims = set(choice.claims or (*CLAIMS, *(["outcome_reported"] if app.stores_results else [])))
-        self.capabilities = {"submit", "due", *(["status", "result"] if app.stores_results else [])}
+        self.capabilities = {"submit", "due", *(["status"] if app.stores_results else [])}
+        self.capabilities |= tasklab_body.capabilities(app.own, app.stores_results)
         # A URL names one Redis. Whether in production that address follows a promoted replica the lab cannot know; here it does not.
         self.reservations = {"redis_failed_over": self.claims if "redis" in self.needs else set()}
         delays_s = app.retries.delays_s()
@@ -162,7 +164,9 @@ class CeleryClient:
             return Outcome("fail", detail="the broker accepts no connection")
         options = {} if submit.due_s is None else {"countdown": submit.due_s}
         try:
-            sent = self._app.task.apply_async((dict(submit.payload),), retry=False, **options)
+            sent = self._app.task.apply_async(
+                (tasklab_body.sent(self._app.own, submit.payload),), retry=False, **options
+            )
         except Exception as error:  # noqa: BLE001 — whatever the app's signals and its broker raise: the message may have been sent
             self._broker.has_failed = True
             return Outcome("info", detail=repr(error))
@@ -174,7 +178,7 @@ class CeleryClient:
         except Exception as error:  # noqa: BLE001 — whatever the backend raises
             return Outcome("info", detail=repr(error))
         state = STATES.get(stored["status"], "PENDING")
-        returned = stored["result"] if state == "SUCCEEDED" else None
+        returned = stored["result"] if state == "SUCCEEDED" and self._app.own is None else None
         return Outcome("ok", state=state, result=(returned or {}).get("result"))
 
     def close(self) -> None:

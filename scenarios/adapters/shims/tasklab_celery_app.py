@@ -15,6 +15,7 @@ import tasklab_guard
 from celery import Celery
 from celery.signals import task_received
 from tasklab_adapter import LONG_S, Choice, UnusableApp
+from tasklab_body import OwnBody
 from tasklab_celery_retries import CeleryRetries
 
 BROKERS: Mapping[str, str] = {
@@ -57,6 +58,8 @@ class CeleryApp:
         self.queue = self._queue()
         self._refuse_what_would_run_the_apps_own_code()
         self.retries = CeleryRetries(self.task)
+        self.own = OwnBody(choice, self.retries.body) if choice.keep_body else None
+        """The task's own code, if it stays."""
         self._turned: Optional[Mapping[str, Any]] = None
         self._turning = threading.Lock()
         self.sources: Dict[str, str] = {}
@@ -118,13 +121,15 @@ class CeleryApp:
             self._turned = services
 
     def put_handler_in(self) -> None:
-        """Replace the body of the task by the lab's handler; its options, retries and hooks stay."""
+        """Replace the body of the task by the lab's handler, which may call it; its options, retries and hooks stay."""
         import tasklab_probe  # on the path of worker processes only
 
-        task, retries, hands_back = self.task, self.retries, self.stores_results
+        task, retries, own, hands_back = self.task, self.retries, self.own, self.stores_results
 
         def handler(payload: Mapping[str, Any]) -> Any:
             request = task.request
+            if own is not None:
+                return own.run(payload, attempt=request.retries + 1, is_final=retries.is_final)
             try:
                 returned = tasklab_probe.run_task(payload, attempt=request.retries + 1, key=request.id)
             except tasklab_probe.TaskError as error:

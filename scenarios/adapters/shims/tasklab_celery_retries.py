@@ -4,6 +4,7 @@ import inspect
 from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from celery.app.autoretry import add_autoretry_behaviour
+from celery.exceptions import Retry
 from celery.utils.time import get_exponential_backoff_interval
 from tasklab_adapter import LONG_S
 
@@ -77,6 +78,20 @@ class CeleryRetries:
             return {"countdown": (arguments["countdown"], SCALED_DELAY_S)}
         stated_s, self._task.default_retry_delay = self._task.default_retry_delay, SCALED_DELAY_S
         return {"default_retry_delay": (stated_s, SCALED_DELAY_S)}
+
+    @property
+    def body(self) -> Any:
+        """The function that is the task's code, without the automatic retry around it."""
+        return self._task._orig_run if self.by == "autoretry_for" else self._task.run
+
+    def is_final(self, error: BaseException) -> bool:
+        """Whether a task that raised this is not run again, by the policy of the app."""
+        if isinstance(error, Retry):
+            return False
+        if self.by != "autoretry_for":
+            return True
+        retried, given_up = (tuple(self.automatic[name]) for name in ("autoretry_for", "dont_autoretry_for"))
+        return isinstance(error, given_up) or not isinstance(error, retried)
 
     def install_body(self, body: Any) -> None:
         """Put this function in the place of the task's body."""

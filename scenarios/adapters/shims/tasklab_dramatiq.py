@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 import dramatiq
 import tasklab_adapter
+import tasklab_body
 from tasklab_adapter import Choice
 from tasklab_dramatiq_app import App
 from tasklab_plugin import Outcome, Pace, Policy, ProcessSpec, ReadStatus, Submit
@@ -34,7 +35,8 @@ class Dramatiq:
         choice = app.choice
         self.needs = {app.service, *(["redis"] if app.stores_results else [])}
         self.claims = set(choice.claims or (*CLAIMS, *(["outcome_reported"] if app.stores_results else [])))
-        self.capabilities = {"submit", *(["status", "result"] if app.stores_results else [])}
+        self.capabilities = {"submit", *(["status"] if app.stores_results else [])}
+        self.capabilities |= tasklab_body.capabilities(app.own, app.stores_results)
         delays_s = app.delays_s()
         longest_s = max((most for _, most in delays_s or ()), default=0.0)
         lease_s = app.lease_s()
@@ -129,7 +131,7 @@ class DramatiqClient:
         if self._broker.refuses():
             return Outcome("fail", detail="the broker accepts no connection")
         try:
-            message = self._app.actor.send(dict(submit.payload))
+            message = self._app.actor.send(tasklab_body.sent(self._app.own, submit.payload))
         except Exception as error:  # noqa: BLE001 — whatever the app's middleware raises: the message may have been sent
             self._broker.has_failed = True
             return Outcome("info", detail=repr(error))
@@ -145,7 +147,8 @@ class DramatiqClient:
             return Outcome("ok", state="DEAD")
         except Exception as error:  # noqa: BLE001 — whatever the backend raises
             return Outcome("info", detail=repr(error))
-        return Outcome("ok", state="SUCCEEDED", result=(returned or {}).get("result"))
+        result = (returned or {}).get("result") if self._app.own is None else None
+        return Outcome("ok", state="SUCCEEDED", result=result)
 
     def close(self) -> None:
         """Close the connection of this thread."""

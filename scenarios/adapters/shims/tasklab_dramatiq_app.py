@@ -12,6 +12,7 @@ import tasklab_adapter
 import tasklab_guard
 from dramatiq.middleware import Middleware
 from tasklab_adapter import LONG_S, Choice, Fact, UnusableApp, seconds
+from tasklab_body import OwnBody
 
 DEFAULT_RETRIES = 20
 DRAWS = tuple((first, second) for first in (0, 1) for second in (0, 1))
@@ -37,6 +38,8 @@ class App:
                 choice.place + " is no actor of Dramatiq but " + tasklab_adapter.a(actor) + _actors_near(choice.place)
             )
         self.actor = actor
+        self.own = OwnBody(choice, actor.fn) if choice.keep_body else None
+        """The actor's own code, if it stays."""
         self.broker = actor.broker
         self.service = _service_of(self.broker)
         self.results = _middleware(self.broker, "Results")
@@ -131,20 +134,27 @@ class App:
             yield self.results.backend.client
 
     def put_handler_in(self) -> None:
-        """Replace the body of the actor by the lab's handler; its options, queue and middleware stay."""
+        """Replace the body of the actor by the lab's handler, which may call it; its options, queue and middleware stay."""
         import tasklab_probe  # on the path of worker processes only
 
         noted = Noted()
         self.broker.add_middleware(noted)
-        hands_back = self.stores_results
+        own, hands_back = self.own, self.stores_results
 
         def handler(payload: Mapping[str, Any]) -> Any:
             message = noted.present
             attempt = message.options.get("retries", 0) + 1
+            if own is not None:
+                return own.run(payload, attempt=attempt, is_final=self._is_final)
             returned = tasklab_probe.run_task(payload, attempt=attempt, key=message.message_id)
             return returned if hands_back else None
 
         self.actor.fn = handler
+
+    def _is_final(self, error: BaseException) -> bool:
+        """Whether an actor that raised this is not run again: by its `throws`, or without retries."""
+        thrown = self.option("throws", None)
+        return self.attempts_max() == 1 or (thrown is not None and isinstance(error, thrown))
 
     def _scale(self) -> None:
         for name, default, scaled in (

@@ -9,6 +9,7 @@ from typing import Any, Dict, List
 
 import psycopg
 import tasklab_adapter
+import tasklab_body
 from procrastinate.exceptions import AlreadyEnqueued
 from tasklab_adapter import Choice
 from tasklab_plugin import Account, Outcome, Pace, Policy, ProcessSpec, ReadStatus, Submit
@@ -48,6 +49,7 @@ class Procrastinate:
         keeps = app.delete_jobs == "never"
         self.claims = set(choice.claims or (*CLAIMS, *(["outcome_reported"] if keeps else [])))
         self.capabilities = {"submit", "due", *(["status"] if keeps else [])}
+        self.capabilities |= tasklab_body.capabilities(app.own, keeps_results=False)
         delays_s = app.delays_s()
         longest_s = max((most for _, most in delays_s or ()), default=0.0)
         takeover_s = app.takeover_s()
@@ -146,7 +148,7 @@ class ProcrastinateClient:
         options: Dict[str, Any] = {} if submit.due_s is None else {"schedule_in": {"seconds": submit.due_s}}
         try:
             deferred = self._app.task.configure(connection=self._connection, **options)
-            return Outcome("ok", id=str(deferred.defer(payload=dict(submit.payload))))
+            return Outcome("ok", id=str(deferred.defer(payload=tasklab_body.sent(self._app.own, submit.payload))))
         except AlreadyEnqueued as error:  # its queueing lock: there is a job like this, and no second one was made
             return Outcome("fail", detail=repr(error))
         except Exception as error:  # noqa: BLE001 — whatever the app's connector raises: the job may be in the table

@@ -18,6 +18,7 @@ import tasklab_procrastinate_retries as retries
 from procrastinate import cli
 from procrastinate.worker import Worker
 from tasklab_adapter import LONG_S, Choice, Fact, UnusableApp, seconds
+from tasklab_body import OwnBody
 
 COMMAND = "import sys; sys.path.append(sys.path.pop(0)); from procrastinate.cli import main; main()"
 """What `python -c` runs: the script `procrastinate`."""
@@ -41,6 +42,9 @@ class ProcrastinateApp:
         self.connector = libpq.checked(self.app.connector)
         tasklab_adapter.called_unconnected(choice.place, self.app.perform_import_paths)
         self.task = self._task(choice.task or "")
+        before = (None,) if self.task.pass_context else ()
+        self.own = OwnBody(choice, self.task.func, before=before) if choice.keep_body else None
+        """The task's own code, if it stays."""
         self.options = _options(choice)
         self._check_workers()
         self.recoveries = retries.recoveries(self.app)
@@ -138,18 +142,24 @@ class ProcrastinateApp:
                 self._turned = services
 
     def put_handler_in(self) -> None:
-        """Replace the body of the task by the lab's handler; its options, middleware and retries stay."""
+        """Replace the body of the task by the lab's handler, which may call it; its options, middleware and retries stay."""
         import tasklab_probe  # on the path of worker processes only
 
-        task = self.task
+        task, own, takes_context = self.task, self.own, self.task.pass_context
 
         def handle(context: Any, payload: Mapping[str, Any]) -> Any:
+            if own is not None:
+                return own.run(payload, *([context] if takes_context else []), attempt=context.job.attempts + 1)
             try:
                 return tasklab_probe.run_task(payload, attempt=context.job.attempts + 1, key=str(context.job.id))
             except tasklab_probe.TaskError as error:
                 raise retries.raised(task, error) from error
 
         async def handle_async(context: Any, payload: Mapping[str, Any]) -> Any:
+            if own is not None:
+                return await own.run_async(
+                    payload, *([context] if takes_context else []), attempt=context.job.attempts + 1
+                )
             try:
                 return await tasklab_probe.run_task_async(
                     payload, attempt=context.job.attempts + 1, key=str(context.job.id)

@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 import rq.utils
 import tasklab_adapter
+import tasklab_body
 from rq.exceptions import NoSuchJobError
 from tasklab_adapter import Choice
 from tasklab_plugin import Account, Outcome, Pace, Policy, ProcessSpec, ReadStatus, Submit
@@ -53,8 +54,9 @@ class Rq:
         self.claims = set(choice.claims or (*CLAIMS, *(["outcome_reported"] if keeps else [])))
         self.capabilities = {
             "submit",
-            *(["status", "result"] if keeps else []),
+            *(["status"] if keeps else []),
             *(["due"] if app.has_scheduler else []),
+            *tasklab_body.capabilities(app.own, keeps),
         }
         longest_s = max((most for _, most in app.delays_s()), default=0.0)
         self.pace = Pace(quiet_s=BUSY_S + longest_s + app.takeover_s(), lease_s=app.lease_s())
@@ -229,7 +231,7 @@ class RqClient:
     def _send(self, submit: Submit) -> Outcome:
         if self._broker.refuses():
             return Outcome("fail", detail="the broker accepts no connection")
-        payload = dict(submit.payload)
+        payload = tasklab_body.sent(self._app.own, submit.payload)
         job = self._app.enqueue(payload) if submit.due_s is None else self._app.enqueue_in(submit.due_s, payload)
         return Outcome("ok", id=job.id)
 
@@ -242,7 +244,7 @@ class RqClient:
         state = STATES[job.get_status(refresh=False)]
         if state == "RETRYING" and job.started_at is None:
             state = "ACCEPTED"  # it waits for its time
-        returned = job.return_value() if state == "SUCCEEDED" else None
+        returned = job.return_value() if state == "SUCCEEDED" and self._app.own is None else None
         return Outcome("ok", state=state, result=(returned or {}).get("result"))
 
     def close(self) -> None:

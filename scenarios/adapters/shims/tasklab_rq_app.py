@@ -25,6 +25,7 @@ from rq.decorators import job as job_decorator
 from rq.job import Job
 from rq.serializers import DefaultSerializer
 from tasklab_adapter import LONG_S, Choice, Fact, UnusableApp, seconds
+from tasklab_body import OwnBody
 
 WORKER_COMMAND = (
     "import sys; sys.path.append(sys.path.pop(0)); import tasklab_rq_app; from rq.cli import main; main(prog_name='rq')"
@@ -54,6 +55,8 @@ class RqApp:
             )
         if getattr(self.function, "__name__", "") == "<lambda>":
             raise UnusableApp(choice.place + " is a lambda: RQ's workers find a function by its own name")
+        self.own = OwnBody(choice, self.function) if choice.keep_body else None
+        """The function itself, if it stays."""
         self.decorator = _decorator_of(self.function)
         self.options = _options(choice)
         self.queue = self._queue()
@@ -287,12 +290,14 @@ class RqApp:
 
 
 def handle(payload: Mapping[str, Any]) -> Any:
-    """The lab's handler, in place of the app's function: a worker that could not import it would run no production code."""
+    """The lab's handler, in place of the app's function, or around it: a worker that could not import it would run no production code."""
     import tasklab_probe  # on the path of worker processes only
 
     job = rq.get_current_job()
     assert app is not None and job is not None, "only workers of the lab run it"  # noqa: PT018
     attempt = app.attempts_max() - (job.retries_left or 0)
+    if app.own is not None:
+        return app.own.run(payload, attempt=attempt)
     return tasklab_probe.run_task(payload, attempt=attempt, key=job.id)
 
 
