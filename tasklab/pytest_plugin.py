@@ -1,20 +1,25 @@
-"""The lab in pytest: the fixture `tasklab_run`, and the options of `pytest --pyargs tasklab.suite`.
+"""The lab in pytest: the fixture `tasklab_run`, the marker `tasklab`, and the options of `pytest --pyargs tasklab.suite`.
 
-Every run is a separate process, `tasklab run … --json`: no code of the lab is in the process of pytest, where the user's modules
-may have the same names.
+This one file is the plug-in of two distributions: tasklab has it as `tasklab.pytest_plugin`, pytest-tasklab (`.ci/pytest-tasklab`) as
+`pytest_tasklab`, for projects whose environment has no tasklab. It needs pytest and the standard library, from Python 3.8 on. Every run
+is a separate process, `tasklab run … --json`: no code of the lab is in the process of pytest, and nothing here judges.
 """
 
+from __future__ import annotations
+
 import json
+import os
+import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import pytest
 
@@ -23,16 +28,23 @@ OLD_SUITE = "scenarios.suite"
 """Its old address; in a wheel that name is free for the user."""
 SHORT_NAMES = ("--system", "--environment", "--seeds", "--out")
 """Options that need no prefix when the suite runs; otherwise they may belong to another plug-in."""
+APPS = ("celery", "dramatiq", "rq", "procrastinate")
+"""Arguments that name an app of the user's."""
 LAB_CLEANS_UP_WITHIN_S = 30.0
-IS_CLONE = not Path(__file__).with_name("_lab").exists()
+IS_PART_OF_TASKLAB = __name__ == "tasklab.pytest_plugin"
+IS_CLONE = IS_PART_OF_TASKLAB and not Path(__file__).with_name("_lab").exists()
+NOT_FOUND = (
+    "no program tasklab beside this Python, on PATH or among pipx's: install it in an environment of its own "
+    "(pipx install PATH-OR-URL-OF-TASKLAB), or name it by --tasklab-executable or the variable TASKLAB"
+)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Run:
     """A finished run. `exit_code`: 0 held, 1 broken, 3 unknown; `verdicts` and `account` as in verdicts.json.
 
-    `system`: its name, or the options of the command line that name an app. `documented`: by promise, the sentence by which the
-    documentation of the system's library says that it is not kept.
+    `documented`: by promise, the sentence by which the documentation of the system's library says that it is not kept. `directory` and
+    `report` are None if the scenario has no target in this system; `why` is the reason. `repeat`: the command that repeats the run.
     """
 
     scenario: str
@@ -47,6 +59,7 @@ class Run:
     directory: Path | None
     report: Path | None
     why: str
+    repeat: str
 
     @property
     def is_applicable(self) -> bool:
@@ -54,41 +67,58 @@ class Run:
         return self.directory is not None
 
     @property
-    def repeat(self) -> str:
-        """The command that repeats it."""
-        return " ".join(["tasklab", *_arguments(self.scenario, self.system, self.environment, self.seed)])
+    def ruling(self) -> str:
+        """Of the whole run: held, broken, unknown or not applicable."""
+        if not self.is_applicable:
+            return "not applicable"
+        return {0: "held", 1: "broken"}.get(self.exit_code, "unknown")
 
     def explain(self) -> str:
-        """The message of the failed test."""
-        bad = {name: one for name, one in self.verdicts.items() if one["verdict"] != "held"}
-        lines = [f"{self.scenario} × {self.system}: {'broken' if self.exit_code == 1 else 'unknown'}"]
-        lines += [f"  {name} is {one['verdict']}: {one['reason']}" for name, one in bad.items()]
-        lines += [f"  problem: {problem}" for problem in self.problems]
+        """The message of the failed test: the verdicts as a table, the command that repeats the run, its report."""
+        width = max(map(len, self.verdicts), default=0)
+        lines = [f"{self.scenario} × {self.system}, seed {self.seed}: {self.ruling}"]
+        lines += [
+            f"  {name:<{width}}  {one['verdict']:<7}  {one['reason']}".rstrip() for name, one in self.verdicts.items()
+        ]
+        lines += [f"problem: {problem}" for problem in self.problems]
+        lines += [f"documented: {name}: {said}" for name, said in self.documented.items() if self._breaks(name)]
         return "\n".join([*lines, f"repeat: {self.repeat}", f"report: {self.report}"])
+
+    def properties(self) -> Iterator[tuple[str, str]]:
+        """Of the test, in JUnit's XML."""
+        named = {"scenario": self.scenario, "system": self.system, "seed": self.seed, "ruling": self.ruling}
+        named.update({name: one["verdict"] for name, one in self.verdicts.items()})
+        named.update({"report": self.report, "repeat": self.repeat})
+        return ((f"tasklab_{name}", str(value)) for name, value in named.items() if value is not None)
+
+    def _breaks(self, name: str) -> bool:
+        return name in self.verdicts and self.verdicts[name]["verdict"] == "broken"
 
 
 TasklabRun = Callable[..., Run]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options; with `--pyargs tasklab.suite` also without their prefix."""
+    """The options; with `--pyargs tasklab.suite` four of them also without their prefix."""
     group = parser.getgroup("tasklab", "runs of tasklab (with --pyargs tasklab.suite also without the prefix tasklab-)")
-    group.addoption(
-        "--tasklab-system",
-        metavar="S",
-        default="reference",
-        help="A name, or package.module:attribute of your plug-in.",
+
+    def option(name: str, metavar: str, said: str) -> None:
+        group.addoption(f"--tasklab-{name}", metavar=metavar, help=said)
+
+    option("executable", "PATH", "The program tasklab. Default: TASKLAB, beside this Python, on PATH, or pipx's.")
+    option("system", "S", "A name, or package.module:attribute of your plug-in. Default: that of `tasklab run`.")
+    option("environment", "E", "local, embedded, containers, external or simulated. Default: local.")
+    option("options", "ARGUMENTS", 'Further options of each `tasklab run`, such as "--workers 4 --unscaled".')
+    option("seeds", "A..B", "Each test that uses the lab once for each of these seeds. Default: seed 1.")
+    option("out", "DIR", "Holds the run directories. Default: a new one in runs/.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The marker."""
+    config.addinivalue_line(
+        "markers",
+        "tasklab(**arguments): uses the lab; every test with the fixture tasklab_run has it. Its arguments are defaults of the fixture's.",
     )
-    group.addoption(
-        "--tasklab-environment",
-        metavar="E",
-        default="local",
-        help="local, embedded, containers, external or simulated.",
-    )
-    group.addoption(
-        "--tasklab-seeds", metavar="A..B", default="1..1", help="Of the suite: each scenario once for each seed."
-    )
-    group.addoption("--tasklab-out", metavar="DIR", help="Holds the run directories. Default: a new one in runs/.")
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
@@ -104,7 +134,27 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 
 def _full_name(argument: str) -> str:
     name, equals, value = argument.partition("=")
-    return f"--tasklab-{name.removeprefix('--')}{equals}{value}" if name in SHORT_NAMES else argument
+    return f"--tasklab-{name[2:]}{equals}{value}" if name in SHORT_NAMES else argument
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """With --tasklab-seeds each test that uses the lab, once for each seed."""
+    seeds = metafunc.config.getoption("tasklab_seeds")
+    if seeds is not None and "tasklab_run" in metafunc.fixturenames:
+        metafunc.parametrize("tasklab_seed", _seeds(seeds))
+
+
+def _seeds(text: str) -> range:
+    match = re.fullmatch(r"(\d+)\.\.(\d+)", text)
+    if match is None or int(match[1]) > int(match[2]):
+        raise pytest.UsageError(f"--tasklab-seeds is A..B, with B not less than A, such as 1..10; not {text!r}")
+    return range(int(match[1]), int(match[2]) + 1)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark each test that uses the lab, so that `-m "not tasklab"` leaves them out."""
+    if "tasklab_run" in getattr(item, "fixturenames", ()):
+        item.add_marker("tasklab")
 
 
 @pytest.hookimpl(trylast=True)
@@ -127,34 +177,38 @@ def tasklab_out(pytestconfig: pytest.Config) -> Path:
         return Path(pytestconfig.getoption("tasklab_out"))
     runs = Path("runs")
     runs.mkdir(exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix="pytest-", dir=runs))
+    return Path(tempfile.mkdtemp(prefix="pytest-", dir=str(runs)))
 
 
 @pytest.fixture
-def tasklab_run(pytestconfig: pytest.Config, tasklab_out: Path, request: pytest.FixtureRequest) -> TasklabRun:
+def tasklab_seed() -> int:
+    """The seed of a call that states none."""
+    return 1
+
+
+@pytest.fixture
+def tasklab_run(
+    pytestconfig: pytest.Config, tasklab_out: Path, tasklab_seed: int, request: pytest.FixtureRequest
+) -> TasklabRun:
     """`tasklab_run(scenario, system=…, environment=…, seed=…)`: runs it; the test fails unless every claimed promise held.
 
-    `app`: in place of `system` the options of the command line that name an app, such as `celery="shop.tasks:app", task="charge"`.
-    Default arguments come from the options. A scenario that has no target in that system skips the test. With
+    `options`: those of `tasklab run`, as `celery="shop.tasks:app", task="charge", workers=4, unscaled=True`. Arguments of the marker
+    `tasklab` are their defaults, then the options of pytest. A scenario that has no target in that system skips the test. With
     `check=False` the test neither fails nor is skipped: it checks the returned `Run` itself.
     """
+    marked: dict[str, Any] = {}
+    for marker in reversed(list(request.node.iter_markers("tasklab"))):
+        marked = _combined(marked, marker.kwargs)
+    further = shlex.split(pytestconfig.getoption("tasklab_options") or "")
 
-    def run(
-        scenario: str,
-        *,
-        system: str | None = None,
-        environment: str | None = None,
-        seed: int = 1,
-        check: bool = True,
-        **app: str,
-    ) -> Run:
-        done = _run(
-            scenario,
-            _options_of(system, app, default=pytestconfig.getoption("tasklab_system")),
-            environment or pytestconfig.getoption("tasklab_environment"),
-            seed,
-            out=Path(tempfile.mkdtemp(prefix=f"{request.node.name[:40].translate(_PLAIN)}-", dir=_made(tasklab_out))),
-        )
+    def run(scenario: str, *, check: bool = True, **options: Any) -> Run:
+        given = _combined(_defaults(pytestconfig), _combined(marked, options))
+        given.setdefault("seed", tasklab_seed)
+        place = tempfile.mkdtemp(prefix=f"{request.node.name[:40].translate(_PLAIN)}-", dir=str(_made(tasklab_out)))
+        arguments = ["run", scenario, *further, *_arguments(given)]
+        program = _program(pytestconfig)
+        done = _read(*run_lab(program, [*arguments, "--out", place, "--json"]), program, arguments)
+        request.node.user_properties.extend(done.properties())
         if check and not done.is_applicable:
             pytest.skip(f"not applicable: {done.why}")
         if check and done.exit_code:
@@ -172,33 +226,50 @@ def _made(directory: Path) -> Path:
     return directory
 
 
-def _options_of(system: str | None, app: Mapping[str, str], *, default: str) -> str:
-    """The name of the system, or the options that name it, or an app."""
-    if not app:
-        return system or default
-    named = app if system is None else {"system": system, **app}
-    return shlex.join(f"--{name}={value}" for name, value in named.items())
+def _defaults(config: pytest.Config) -> dict[str, Any]:
+    named = {name: config.getoption(f"tasklab_{name}") for name in ("system", "environment")}
+    return {name: value for name, value in named.items() if value is not None}
 
 
-def _arguments(scenario: str, system: str, environment: str, seed: int) -> list[str]:
-    named = shlex.split(system) if system.startswith("--") else ["--system", system]
-    return ["run", scenario, *named, "--environment", environment, "--seed", str(seed)]
+def _combined(farther: Mapping[str, Any], nearer: Mapping[str, Any]) -> dict[str, Any]:
+    """Both; a system or an app that the nearer one names replaces that of the farther, with the name of its task."""
+    systems = ("system", *APPS)
+    stated = {name: value for name, value in nearer.items() if value is not None}
+    replaced = (*systems, "task") if any(name in stated for name in systems) else ()
+    return {**{name: value for name, value in farther.items() if name not in replaced}, **stated}
 
 
-def _run(scenario: str, system: str, environment: str, seed: int, *, out: Path) -> Run:
-    arguments = _arguments(scenario, system, environment, seed)
-    code, printed = run_lab([*arguments, "--out", str(out), "--json"])
+def _arguments(options: Mapping[str, Any]) -> list[str]:
+    """The options as arguments of `tasklab run`. The user's code runs in the Python that runs its tests, unless `python` names another."""
+    is_users = any(name in options for name in APPS) or (":" in options.get("system", "") and not IS_PART_OF_TASKLAB)
+    named = {**options, "python": options.get("python", _this_python())} if is_users else options
+    arguments = []
+    for name, value in named.items():
+        option = "--" + name.replace("_", "-")
+        if value is True:
+            arguments.append(option)
+        elif value is not False:
+            arguments.append(f"{option}={','.join(value) if isinstance(value, (list, tuple)) else value}")
+    return arguments
+
+
+def _this_python() -> str:
+    here = os.path.join(os.getcwd(), "")
+    return sys.executable[len(here) :] if sys.executable.startswith(here) else sys.executable
+
+
+def _read(code: int, printed: str, program: Sequence[str], arguments: Sequence[str]) -> Run:
+    on_path = IS_PART_OF_TASKLAB or shutil.which("tasklab") == program[0]
+    name = "tasklab" if on_path else shlex.quote(program[0])
     if not printed:
-        pytest.fail(
-            f"tasklab {' '.join(arguments)}: ended with exit code {code}; the reason is on standard error",
-            pytrace=False,
-        )
+        command = f"{name} {' '.join(map(shlex.quote, arguments))}"
+        pytest.fail(f"{command}: ended with exit code {code}; the reason is on standard error", pytrace=False)
     (found,) = json.loads(printed)["runs"]
     return Run(
-        scenario=scenario,
-        system=system,
-        environment=environment,
-        seed=seed,
+        scenario=found["scenario"],
+        system=found["system"],
+        environment=found["environment"],
+        seed=found["seed"],
         exit_code=found["exit_code"],
         verdicts=found.get("verdicts", {}),
         account=found.get("account", {}),
@@ -207,19 +278,33 @@ def _run(scenario: str, system: str, environment: str, seed: int, *, out: Path) 
         directory=found["directory"] and Path(found["directory"]),
         report=found["report"] and Path(found["report"]),
         why=found["why"],
+        repeat=found["repeat"].replace("tasklab", name, 1),
     )
 
 
-def run_lab(arguments: Sequence[str]) -> tuple[int, str]:
+def _program(config: pytest.Config) -> list[str]:
+    """How the lab is started; fails the test where there is none."""
+    stated = config.getoption("tasklab_executable") or os.environ.get("TASKLAB")
+    if not stated and IS_PART_OF_TASKLAB:
+        return [sys.executable, "-P", "-m", "tasklab"]
+    bins = os.environ.get("PIPX_BIN_DIR") or os.path.expanduser("~/.local/bin")
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", ""), bins])
+    found = shutil.which(stated or "tasklab", path=path)
+    if found is None:
+        pytest.fail(f"{stated}: there is no such program" if stated else NOT_FOUND, pytrace=False)
+    return [found]
+
+
+def run_lab(program: Sequence[str], arguments: Sequence[str]) -> tuple[int, str]:
     """Exit code and standard output of `tasklab ARGUMENTS`. If pytest is interrupted, so is the lab, once, with time to clean up."""
-    argv = [sys.executable, "-P", "-m", "tasklab", *arguments]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, process_group=0) as process:
+    argv = [*program, *arguments]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, encoding="utf-8", start_new_session=True) as process:
         try:
             printed, _ = process.communicate()
         except BaseException:
             process.send_signal(signal.SIGINT)
             try:
-                process.wait(LAB_CLEANS_UP_WITHIN_S)
+                process.communicate(timeout=LAB_CLEANS_UP_WITHIN_S)
             except subprocess.TimeoutExpired:
                 process.kill()
             raise

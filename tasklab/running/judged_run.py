@@ -69,6 +69,7 @@ class JudgedRun:
             "system": self.name.system,
             "environment": self.name.environment,
             "seed": self.name.seed,
+            "repeat": self.name.repeat,
             "directory": self.directory and str(self.directory),
             "report": self.report and str(self.report),
             "why": self.why,

@@ -24,8 +24,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if importlib.util.find_spec("hatchling") is None:
         why = "hatchling is not installed; `make test` brings it"
         pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
-    place = tmp_path_factory.mktemp("wheel")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", place], cwd=ROOT, check=True)
+    return built_in(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+def built_in(source: Path, place: Path) -> Path:
+    """The wheel of the distribution whose pyproject.toml is in `source`."""
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", place], cwd=source, check=True)
     (built,) = place.glob("*.whl")
     return built
 
@@ -35,15 +39,17 @@ def bin_directory(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     """The programs of an environment that holds the wheel and can import its dependencies, but not this working tree."""
     place = tmp_path_factory.mktemp("environment")
     venv.create(place, with_pip=False, symlinks=True)
-    python = place / "bin" / "python"
-    subprocess.run(
-        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel],
-        check=True,
-    )
+    install(wheel, place)
     # Directories that a .pth file names are searched, but .pth files in them are not read: an editable install stays unseen.
     dependencies = [entry for entry in sys.path if entry.endswith("site-packages")]
     (packages_of(place / "bin") / "dependencies.pth").write_text("\n".join(dependencies))
     return place / "bin"
+
+
+def install(wheel: Path, environment: Path) -> None:
+    """Without what the wheel depends on."""
+    pip = [sys.executable, "-m", "pip", "--python", environment / "bin" / "python", "install", "--quiet"]
+    subprocess.run([*pip, "--no-deps", "--no-index", "--disable-pip-version-check", wheel], check=True)
 
 
 def packages_of(bin_directory: Path) -> Path:

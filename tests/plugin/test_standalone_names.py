@@ -52,6 +52,7 @@ def test_what_runs_in_foreign_interpreters_needs_nothing_later_than_python_3_8()
     rooms = ROOT / "scenarios"
     files = [rooms / "contract" / "tasklab_probe.py", *(rooms / "adapters" / "shims").glob("*.py")]
     files += [rooms / "plugin" / name for name in ("host.py", "launch.py", "tasklab_plugin.py")]
+    files += [ROOT / "tasklab" / "pytest_plugin.py"]
 
     command = [Path(sys.executable).with_name("vermin"), "--target=3.8-", "--violations", "--no-tips", *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,9 +1,14 @@
 """The lab in pytest, as a user's own tests see it."""
 
 import json
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
+
+import psutil
 
 from scenarios.lookup import scenario_names
 
@@ -36,7 +41,8 @@ def test_a_broken_promise_fails_with_the_line_that_repeats_it(tmp_path: Path) ->
     done = pytest_in(tmp_path)
 
     assert done.returncode == 1
-    assert "exactly_one_effect is broken" in done.stdout
+    assert re.search(r"  exactly_one_effect +broken +\S", done.stdout), done.stdout
+    assert re.search("  no_lost_task +held", done.stdout)
     assert (
         f"repeat: tasklab run worker_killed_after_effect --system {BREAKS} --environment simulated --seed 1"
         in done.stdout
@@ -91,7 +97,7 @@ def test_the_kit_runs_every_scenario_against_a_system(tmp_path: Path) -> None:
     assert (held.returncode, broken.returncode) == (0, 1), held.stdout
     assert [name for name in scenario_names() if f"[{name}" not in collected.stdout] == []
     assert "2 passed, 1 skipped" in held.stdout
-    assert "exactly_one_effect is broken" in broken.stdout
+    assert re.search("exactly_one_effect +broken", broken.stdout)
 
 
 def test_an_app_is_named_by_the_options_of_the_command_line(tmp_path: Path) -> None:
@@ -100,5 +106,62 @@ def test_an_app_is_named_by_the_options_of_the_command_line(tmp_path: Path) -> N
     done = pytest_in(tmp_path)
 
     assert done.returncode == 1
-    assert "tasklab run ack_lost --celery=shop:app --task=shop.charge --environment simulated" in done.stdout
+    assert "tasklab run ack_lost --environment=simulated --celery=shop:app --task=shop.charge --seed=1" in done.stdout
     assert "an app runs on real services" in done.stdout
+
+
+def test_a_marker_states_arguments_for_all_tests_of_a_module(tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(
+        "import pytest\n\n"
+        "pytestmark = pytest.mark.tasklab(environment='simulated', seed=3)\n\n\n"
+        "def test_marked(tasklab_run):\n"
+        "    assert tasklab_run('ack_lost').repeat.endswith('--environment simulated --seed 3')\n\n\n"
+        "@pytest.mark.tasklab(seed=4)\n"
+        "def test_nearer(tasklab_run):\n"
+        "    assert tasklab_run('ack_lost', check=False).seed == 4\n"
+    )
+
+    done = pytest_in(tmp_path, "--strict-markers")
+    without = pytest_in(tmp_path, "-m", "not tasklab")
+
+    assert "2 passed" in done.stdout, done.stdout
+    assert "2 deselected" in without.stdout
+
+
+def test_each_seed_of_the_option_is_a_test(tmp_path: Path) -> None:
+    write_test(tmp_path, 'assert tasklab_run("ack_lost", environment="simulated").seed in (3, 4)')
+
+    done = pytest_in(tmp_path, "--tasklab-seeds=3..4", "-v")
+
+    assert "test_mine[3] PASSED" in done.stdout, done.stdout
+    assert "test_mine[4] PASSED" in done.stdout
+
+
+def test_what_was_run_is_in_junits_xml(tmp_path: Path) -> None:
+    write_test(tmp_path, 'tasklab_run("ack_lost", environment="simulated")')
+
+    done = pytest_in(tmp_path, "--junit-xml=junit.xml", "-W", "error")
+
+    written = {one.get("name"): one.get("value") for one in ElementTree.parse(tmp_path / "junit.xml").iter("property")}
+    assert done.returncode == 0
+    assert written["tasklab_repeat"] == "tasklab run ack_lost --system reference --environment simulated --seed 1"
+    assert {written[f"tasklab_{name}"] for name in ("ruling", "no_lost_task")} == {"held"}
+    assert (tmp_path / str(written["tasklab_report"])).is_file()
+
+
+def test_what_interrupts_pytest_ends_the_lab(tmp_path: Path) -> None:
+    write_test(tmp_path, 'tasklab_run("long_work", environment="embedded")')
+    argv = [sys.executable, "-m", "pytest", "-s", "--tasklab-out", "kept"]
+
+    with subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+        assert running.stdout
+        for line in running.stdout:
+            if "storm" in line or "warm" in line:
+                break
+        lab = [child for child in psutil.Process(running.pid).children() if "tasklab" in child.cmdline()]
+        running.send_signal(signal.SIGINT)
+        said = running.stdout.read()
+
+    assert running.returncode == 2, said
+    assert lab
+    assert not any(child.is_running() for child in lab)
