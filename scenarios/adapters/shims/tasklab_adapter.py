@@ -13,6 +13,7 @@ import traceback
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
+import tasklab_drivers  # noqa: F401  guards drivers whose sockets the audit hook does not see
 import tasklab_guard
 
 TURNED_TO = "TASKLAB_ADAPTED"

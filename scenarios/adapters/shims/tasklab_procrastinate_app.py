@@ -255,7 +255,7 @@ def _options(choice: Choice) -> Dict[str, Any]:
 
 
 def _app() -> Any:
-    libpq.guard_libpq()
+    libpq.guard_pools()
     prepared = tasklab_adapter.prepared(ProcrastinateApp)
     if prepared is None:
         return None

@@ -1,7 +1,6 @@
-"""Connections of Procrastinate in the lab: its connector turned to the lab's PostgreSQL, and every other server refused.
+"""Connections of Procrastinate in the lab: its connector turned to the lab's PostgreSQL.
 
-libpq opens sockets that Python's audit hook (tasklab_guard.py) does not see; psycopg is asked before it calls libpq. Besides the
-standard library and the other shims it imports Procrastinate and psycopg only, from Python 3.8 on.
+Besides the standard library and the other shims it imports Procrastinate and psycopg only, from Python 3.8 on.
 """
 
 import contextlib
@@ -9,14 +8,12 @@ import os
 from typing import Any, Dict, Iterator, Mapping
 
 import psycopg
-import psycopg.generators
 import tasklab_adapter
-import tasklab_guard
 from procrastinate import PsycopgConnector, SyncPsycopgConnector
 from psycopg.conninfo import conninfo_to_dict
 from tasklab_adapter import UnusableApp
+from tasklab_drivers import check_libpq
 
-PORT = 5432
 OF_ADDRESS = ("host", "port", "user", "pass", "dbname", "service", "ssl", "gss", "krb", "channel_binding", "require")
 """How the names of settings begin that say where the server is and how to log in: the lab's replace them."""
 TO_OTHERS = ("target_session_attrs", "load_balance_hosts")
@@ -107,25 +104,13 @@ def _login(address: Mapping[str, Any]) -> Dict[str, Any]:
     }
 
 
-def guard_libpq() -> None:
-    """Refuse every server of PostgreSQL but the lab's from now on, those behind Unix sockets too."""
-    connect, open_pool = psycopg.generators.connect, SyncPsycopgConnector.open
-
-    def guarded(conninfo: str, *more: Any, **options: Any) -> Any:
-        _check(conninfo_to_dict(conninfo))
-        return connect(conninfo, *more, **options)
+def guard_pools() -> None:
+    """Refuse a pool that is opened for any server but the lab's: it would try for 30 s, in threads of its own."""
+    open_pool = SyncPsycopgConnector.open
 
     def guarded_open(self: Any, pool: Any = None) -> None:
-        # A pool would try again for 30 s, in threads of its own: an app that is opened while it is imported.
         if pool is None and not any(callable(self._pool_args.get(name)) for name in ("conninfo", "kwargs")):
-            _check(_stated(self._pool_args))
+            check_libpq(_stated(self._pool_args))
         open_pool(self, pool)
 
-    psycopg.generators.connect = guarded
     SyncPsycopgConnector.open = guarded_open
-
-
-def _check(stated: Mapping[str, Any]) -> None:
-    host = stated.get("hostaddr") or stated.get("host") or os.environ.get("PGHOST") or "the default host of libpq"
-    port = stated.get("port") or os.environ.get("PGPORT") or PORT
-    tasklab_guard.check(str(host), int(str(port).partition(",")[0]))  # a list, if there are several servers

@@ -1,0 +1,5 @@
+"""A Django project as Celery's tutorial has it."""
+
+from .celery import app as celery_app
+
+__all__ = ("celery_app",)

@@ -1,0 +1,21 @@
+import os
+
+PORT = os.environ.get("SHOP_PORT", "5432")
+
+SECRET_KEY = "django-insecure-secret"
+INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth", "orders"]
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.postgresql",
+        "HOST": "localhost",
+        "PORT": PORT,
+        "NAME": "shop",
+        "USER": "shop",
+        "PASSWORD": "secret",
+    }
+}
+CELERY_BROKER_URL = f"amqp://shop:secret@localhost:{PORT}/prod"
+CELERY_RESULT_BACKEND = f"redis://:secret@localhost:{PORT}/1"
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"confirm_publish": True}
