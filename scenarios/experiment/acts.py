@@ -55,7 +55,7 @@ class RedrivesDead(Deed):
 
     def acts(self, arrivals: Sequence[Arrival], chance: Random, limits: Limits) -> Sequence[Act]:
         """One for each of these tasks."""
-        doomed = [arrival for arrival in arrivals if _is_doomed(arrival, limits.attempts_max)]
+        doomed = [arrival for arrival in arrivals if _is_doomed(arrival, limits)]
         return [Act(arrival.at_s, RedriveWhenDead(arrival.submit.task)) for arrival in doomed[: self.most]]
 
 
@@ -76,10 +76,9 @@ class SetsSchedule(Deed):
         return (Act(draw(self.at_s, chance), SetSchedule(name, self.every_s, self.times, payload)),)
 
 
-def _is_doomed(arrival: Arrival, attempts_max: int) -> bool:
+def _is_doomed(arrival: Arrival, limits: Limits) -> bool:
     """Whether its first budget of attempts ends in a dead letter, if no fault comes between."""
     outcomes = arrival.submit.payload.get("outcomes") or []
     assert isinstance(outcomes, list), "a plan's outcomes are a list"
-    return outcomes[:1] == ["permanent"] or (
-        len(outcomes) >= attempts_max and FATAL.issuperset(outcomes[:attempts_max])
-    )
+    first = outcomes[: limits.attempts_max]
+    return FATAL.issuperset(first) and (len(first) == limits.attempts_max or limits.policy.is_permanent(first[-1]))

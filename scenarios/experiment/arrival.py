@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from scenarios.contract.system import Pace, Pause, Resume, SetSchedule, Submit
+from scenarios.contract.system import Pace, Pause, Policy, Resume, SetSchedule, Submit
 
 TRIES_MAX = 6
 """How often a client submits the same task until it is acknowledged."""
@@ -42,9 +42,14 @@ class Act:
 class Limits:
     """What a plan has to know of the system: its limits, its pace, and what it can do."""
 
-    attempts_max: int
+    policy: Policy
     pace: Pace
     capabilities: frozenset[str] = frozenset()
+
+    @property
+    def attempts_max(self) -> int:
+        """The maximum number of attempts of a task; 1 if the system states none."""
+        return self.policy.attempts_max or 1
 
     def allow(self, needs: frozenset[str]) -> bool:
         """Whether the system can do all of this."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from scenarios.contract.capabilities import OWN_BODY
-from scenarios.contract.system import Pace, Submit
+from scenarios.contract.system import Pace, Policy, Submit
 from scenarios.experiment.arrival import TRIES_MAX as TRIES_MAX
 from scenarios.experiment.arrival import Act as Act
 from scenarios.experiment.arrival import Arrival as Arrival
@@ -30,14 +30,14 @@ class Plan:
 
 
 def plan(
-    scenario: Scenario, seed: int, *, attempts_max: int, pace: Pace, capabilities: frozenset[str] = frozenset()
+    scenario: Scenario, seed: int, *, policy: Policy, pace: Pace, capabilities: frozenset[str] = frozenset()
 ) -> Plan:
     """The plan; the same for the same scenario, seed, stated limits and capabilities, on any machine."""
-    limits = Limits(attempts_max, pace, capabilities)
+    limits = Limits(policy, pace, capabilities)
     workload, named = scenario.workload, f"{seed}/{scenario.name}"
     if OWN_BODY in capabilities:
         workload = replace(workload, failing_once=0, failing_always=0, failing_for_good=0)
-    arrivals = _arrivals(workload, Random(f"{named}/workload"), attempts_max=attempts_max)
+    arrivals = _arrivals(workload, Random(f"{named}/workload"), attempts_max=limits.attempts_max)
     if OWN_BODY in capabilities:
         arrivals = tuple(replace(one, submit=of_own_body(one.submit)) for one in arrivals)
     for number, trait in enumerate(workload.traits):

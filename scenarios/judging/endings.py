@@ -1,6 +1,7 @@
 """What the end of an attempt decides: nothing if the system may never have learnt of it, or the task was already dead (rules 16, 20)."""
 
-from scenarios.judging.causes import cuts_worker_off, first_crash_ns, lease_end_ns, lease_expired, was_paused
+from scenarios.judging.disturbances import cuts_worker_off, first_crash_ns, was_paused
+from scenarios.judging.leases import lease_end_ns, lease_expired
 from scenarios.judging.policy import Policy
 from scenarios.record.history import AttemptRecord, History, TaskTimeline, ns_of
 
@@ -43,7 +44,7 @@ def may_be_unreported(history: History, timeline: TaskTimeline, attempt: Attempt
     if lease_ends_ns is not None and lease_ends_ns <= ended_ns:
         return True
     following = _next_after(timeline, attempt)
-    if following is not None and lease_expired(history, attempt, following):
+    if following is not None and lease_expired(history, attempt, following, policy):
         return True
     next_ns = _buried_after_ns(timeline, ended_ns) if following is None else following.started_ns
     if next_ns is None:

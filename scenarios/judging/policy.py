@@ -11,6 +11,7 @@ from scenarios.errors import MalformedPolicy
 
 By = Literal["scope", "order_key", "user", "all"]
 CatchUp = Literal["all", "last", "none"]
+ErrorKind = Literal["transient", "permanent", "unknown"]
 ACK_S = 5.0
 """Default of `ack_s`: how long after its attempt an acknowledgement may arrive."""
 REPORT_S = 30.0
@@ -46,8 +47,9 @@ class Policy:
     `overtakes_max`: maximum number of later submitted tasks that may overtake a waiting task. `wait_s`: a number, or a number for each
     priority, keyed by text. `catch_up`: what happens to missed occurrences of the schedules that clients set up; `schedules` state it
     for each. `dead_letters`: each transition to DEAD has a dead letter. `renew_s`: maximum time that an attempt works without
-    renewing its lease. `ends_at_deadline`: a task that is not done by its deadline expires, also if it runs. `warnings`: made when
-    the policy is read, not stated by the system.
+    renewing its lease. `ends_at_deadline`: a task that is not done by its deadline expires, also if it runs. `permanent_errors`: the
+    errors after which a task is not tried again. `lease_owner`: who ends a lease of `lease_s`. `warnings`: made when the policy is read,
+    not stated by the system.
     """
 
     attempts_max: int | None = None
@@ -71,7 +73,17 @@ class Policy:
     dead_letters: bool | None = None
     renew_s: float | None = None
     ends_at_deadline: bool | None = None
+    permanent_errors: tuple[ErrorKind, ...] | None = None
+    lease_owner: Literal["worker", "broker"] | None = None
     warnings: tuple[str, ...] | None = None
+
+    def is_permanent(self, error: str | None) -> bool:
+        """Whether a task that failed with this error is not tried again; unless stated otherwise, after `permanent` only."""
+        return error == "permanent" if self.permanent_errors is None else error in self.permanent_errors
+
+    def is_retried(self, error: str | None) -> bool:
+        """Whether a retry by `delays_s` follows this error: a transient one, or one that the system takes for such."""
+        return error in ("transient", "permanent") and not self.is_permanent(error)
 
 
 NO_POLICY = Policy()
@@ -113,6 +125,10 @@ def policy_from(stated: Any) -> Policy:
         _check_window("window", policy.window)
     if policy.execution_window is not None:
         _check_window("execution_window", policy.execution_window)
+    if policy.lease_owner == "broker" and policy.lease_s is None:
+        raise MalformedPolicy(
+            "the policy's lease_owner is 'broker', but it states no lease_s: add how long a message is leased"
+        )
     if policy.concurrency is not None:
         _check_bound("concurrency.n", policy.concurrency.n)
     for name, schedule in (policy.schedules or {}).items():

@@ -9,9 +9,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Literal
 
-from scenarios.judging.causes import first_crash_ns, lease_end_ns
+from scenarios.judging.disturbances import first_crash_ns
 from scenarios.judging.endings import is_done
 from scenarios.judging.lateness import PromisedPause, answered_by, pauses_of
+from scenarios.judging.leases import lease_end_ns
 from scenarios.judging.policy import Policy
 from scenarios.record.history import AttemptRecord, Event, FinalLists, History, TaskTimeline, earliest_ns, ns_of
 
@@ -117,7 +118,9 @@ def waits_rightly(history: History, timeline: TaskTimeline, policy: Policy, paus
 
 def latest_retry_ns(timeline: TaskTimeline, failure: AttemptRecord, policy: Policy) -> int | None:
     """The latest moment of the retry after this failure, by `delays_s`; None if there is no retry, or the policy does not state it."""
-    if failure.outcome != "fail" or failure.error != "transient" or failure.ended_ns is None or policy.delays_s is None:
+    if failure.outcome != "fail" or failure.ended_ns is None or policy.delays_s is None:
+        return None
+    if not policy.is_retried(failure.error):
         return None
     number = numbers_in_rounds(timeline)[id(failure)]
     if not 1 <= number <= len(policy.delays_s) or (policy.attempts_max is not None and number >= policy.attempts_max):
@@ -204,7 +207,7 @@ def _was_given_up(timeline: TaskTimeline, policy: Policy) -> bool:
         return True
     failures = [attempt for attempt in timeline.attempts if attempt.outcome == "fail"]
     latest = [failure for failure in failures if failure.round == len(timeline.redrives_ns)]
-    if any(failure.error == "permanent" for failure in latest):
+    if any(policy.is_permanent(failure.error) for failure in latest):
         return True
     return policy.attempts_max is not None and len(latest) >= policy.attempts_max
 

@@ -221,3 +221,5 @@ class Policy:
     dead_letters: Optional[bool] = None
     renew_s: Optional[float] = None
     ends_at_deadline: Optional[bool] = None
+    permanent_errors: Optional[Sequence[str]] = None
+    lease_owner: Optional[str] = None

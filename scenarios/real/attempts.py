@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from scenarios.judging.policy import Policy
 from scenarios.real.remote_probe import SOURCE
 from scenarios.record.events import is_of_process
 from scenarios.stored.rundir import RunDirectory
@@ -21,6 +22,7 @@ class _End(msgspec.Struct, frozen=True):
 
     event: str
     task: str
+    error: str | None = None
 
 
 _decode = msgspec.json.Decoder(_End).decode
@@ -29,25 +31,28 @@ _decode = msgspec.json.Decoder(_End).decode
 class EndedAttempts:
     """Reads on, at each call, in the history files of the workers. Thread-safe.
 
-    `attempts_max`: so many failed attempts end a task; None: no number does.
+    `policy`: how many failed attempts, and which errors, end a task.
     """
 
-    def __init__(self, directory: RunDirectory, attempts_max: int | None) -> None:
+    def __init__(self, directory: RunDirectory, policy: Policy) -> None:
         self._directory = directory
-        self._attempts_max = attempts_max
+        self._policy = policy
         self._read: Counter[Path] = Counter()
         self._succeeded: set[str] = set()
         self._failed: Counter[str] = Counter()
+        self._given_up: set[str] = set()
         self._lock = threading.Lock()
 
     def read(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The tasks with an attempt that succeeded; and those whose attempts have all failed, as many as there may be."""
+        """The tasks with an attempt that succeeded; and those that failed for good, or as often as they may."""
         with self._lock:
             for file in self._directory.history_files():
                 if is_of_process(file.name) or file.name == OF_REMOTE_WORKERS:
                     self._read_on(file)
-            limit = self._attempts_max
-            dead = {task for task, times in self._failed.items() if limit is not None and times >= limit}
+            limit = self._policy.attempts_max
+            dead = self._given_up | {
+                task for task, times in self._failed.items() if limit is not None and times >= limit
+            }
             return tuple(sorted(self._succeeded)), tuple(sorted(dead - self._succeeded))
 
     def _read_on(self, file: Path) -> None:
@@ -67,3 +72,5 @@ class EndedAttempts:
             self._succeeded.add(end.task)
         elif end.event == "attempt.fail":
             self._failed[end.task] += 1
+            if self._policy.is_permanent(end.error):
+                self._given_up.add(end.task)

@@ -68,7 +68,7 @@ def run(
     planned = plan(
         scenario,
         seed,
-        attempts_max=policy_of(system).attempts_max or 1,
+        policy=policy_of(system),
         pace=pace_of(system),
         capabilities=capabilities_of(system),
     )

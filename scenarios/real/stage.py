@@ -118,7 +118,7 @@ class RealStage:
         self._sources: dict[str, FileRecords] = {}
         self.outside = Outside(self.records("outside"), self.now_ns, self.signal)
         self._remote_probe = RemoteProbe(self.outside, self.records(SOURCE))
-        self._attempts = EndedAttempts(directory, policy_of(system).attempts_max)
+        self._attempts = EndedAttempts(directory, policy_of(system))
         self._server: OutsideServer | None = None
         self._watcher: Watcher | None = None
 

@@ -14,7 +14,7 @@ import scenarios.contract.system
 import scenarios.simulated.system
 import tasklab
 from chaos.faults import FAULTS
-from scenarios.contract.system import Pace, System
+from scenarios.contract.system import Pace, Policy, System
 from scenarios.experiment.plan import plan
 from scenarios.lookup import find_scenario, find_system, scenario_names, system_names
 
@@ -92,7 +92,7 @@ def test_a_scenario_has_the_name_of_its_file_a_story_and_something_at_stake(name
 def test_a_plan_depends_on_the_seed_and_on_nothing_else(name: str) -> None:
     scenario = find_scenario(name)
 
-    plans = [plan(scenario, seed, attempts_max=4, pace=Pace()) for seed in (1, 1, 2)]
+    plans = [plan(scenario, seed, policy=Policy(attempts_max=4), pace=Pace()) for seed in (1, 1, 2)]
 
     assert plans[0] == plans[1]
     assert plans[0] != plans[2]

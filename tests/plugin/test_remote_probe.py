@@ -251,7 +251,7 @@ def test_a_worker_in_perl_is_tested_like_any_other(tmp_path: Path) -> None:
         pytest.skip("perl, or its JSON::PP, is not installed")
     client = (ROOT / "docs" / "examples" / "plain" / "client.py").read_text()
     program = tmp_path / "client.py"
-    program.write_text(client.replace('[sys.executable, "-c", WORKER,', f'["{perl}", "{PERL_WORKER}",'))
+    program.write_text(client.replace("[sys.executable, str(WORKER),", f'["{perl}", "{PERL_WORKER}",'))
     program.chmod(0o755)
     arguments = ["run", "worker_killed_after_effect", "poison_tasks", "--seed", "7", "--json"]
     done = subprocess.run(

@@ -1,7 +1,9 @@
 """Two engines, one meaning: a prefiltered history gets the judgement that the whole one gets, to the last figure."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.judge import judge
-from scenarios.judging.policy import NO_POLICY, policy_from
+from scenarios.judging.policy import NO_POLICY, ErrorKind, Policy, policy_from
 from scenarios.judging.verdict import Ruling
 from scenarios.record.events import Event
 from scenarios.stored.large.prefilter import prefilter
@@ -36,7 +38,7 @@ def test_a_sieved_history_is_judged_as_the_whole_one(draft: Draft, kind, at_s: i
     if kind is not None:
         draft, _ = planted(draft, kind, at_s)
 
-    _assert_engines_agree(draft, as_recorded(draft.all_events(), record))
+    _assert_engines_agree(draft.policy, as_recorded(draft.all_events(), record))
 
 
 @examples(30)
@@ -44,7 +46,19 @@ def test_a_sieved_history_is_judged_as_the_whole_one(draft: Draft, kind, at_s: i
 def test_a_sieved_audit_trail_is_judged_as_the_whole_one(draft: Draft, kind, at_s: int) -> None:  # type: ignore[no-untyped-def]
     draft, _ = planted(draft, kind, at_s)
 
-    _assert_engines_agree(draft, draft.all_events())
+    _assert_engines_agree(draft.policy, draft.all_events())
+
+
+@examples(30)
+@given(legal_drafts(), KIND, st.integers(0, 100), st.sets(st.sampled_from(get_args(ErrorKind))), st.floats(0, 3))
+def test_a_sieved_history_is_judged_alike_by_the_words_of_a_policy(  # type: ignore[no-untyped-def]
+    draft: Draft, kind, at_s: int, errors: set[ErrorKind], lease_s: float
+) -> None:
+    if kind is not None:
+        draft, _ = planted(draft, kind, at_s)
+    policy = replace(draft.policy, permanent_errors=tuple(errors), lease_owner="broker", lease_s=lease_s)
+
+    _assert_engines_agree(policy, draft.all_events())
 
 
 def as_recorded(events: list[Event], record: str) -> list[Event]:
@@ -64,15 +78,13 @@ def as_recorded(events: list[Event], record: str) -> list[Event]:
     return events
 
 
-def _assert_engines_agree(draft: Draft, events: list[Event]) -> None:
+def _assert_engines_agree(policy: Policy, events: list[Event]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         files = write_by_actor(events, Path(directory))
 
-        whole = judge(read_files(files), claims=Guarantee, policy=draft.policy)
-        prefiltered = prefilter(files, draft.policy, parts_min=3)
-        parts = judge(
-            prefiltered.recorded, claims=Guarantee, policy=draft.policy, unremarkable=prefiltered.unremarkable
-        )
+        whole = judge(read_files(files), claims=Guarantee, policy=policy)
+        prefiltered = prefilter(files, policy, parts_min=3)
+        parts = judge(prefiltered.recorded, claims=Guarantee, policy=policy, unremarkable=prefiltered.unremarkable)
 
     assert parts.to_json() == whole.to_json()
 

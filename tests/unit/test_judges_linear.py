@@ -32,6 +32,8 @@ POLICY: Policy = policy_from(
         "key_window_s": 1e6,
         "coalesce": True,
         "order": "serial",
+        "lease_owner": "broker",
+        "permanent_errors": ["unknown"],
         "renew_s": 0.001,
         "ends_at_deadline": True,
         "dead_letters": True,

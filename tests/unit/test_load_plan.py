@@ -12,6 +12,7 @@ from scenarios.contract.system import Pace
 from scenarios.experiment.plan import plan as plan_of
 from scenarios.experiment.scaling import as_load
 from scenarios.experiment.scenario import Between, Effects, LeaderAtWork, Scenario, Strike, Workload
+from scenarios.judging.policy import Policy
 from scenarios.lookup import find_scenario, scenario_names
 
 plans = st.builds(
@@ -95,7 +96,7 @@ def test_without_a_fault_nothing_is_struck() -> None:
 def test_every_scenario_of_the_catalogue_strikes_a_load_within_its_tasks(name: str, seed: int) -> None:
     load = as_load(find_scenario(name), tasks=400, rate_per_s=50)
 
-    strikes = plan_of(load, seed, attempts_max=4, pace=Pace(lease_s=2.0, lock_s=1.5)).strikes
+    strikes = plan_of(load, seed, policy=Policy(attempts_max=4), pace=Pace(lease_s=2.0, lock_s=1.5)).strikes
 
     for strike in strikes:
         counts = [getattr(strike.when, field, 0) for field in ("nth", "count")]

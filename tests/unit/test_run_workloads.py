@@ -52,7 +52,7 @@ from scenarios.experiment.scenario import (
     Workload,
 )
 from scenarios.experiment.submissions import Submissions
-from scenarios.judging.policy import Schedule
+from scenarios.judging.policy import Policy, Schedule
 from tests.thread_stage import Events, ThreadStage
 
 EVERYTHING = frozenset(CAPABILITIES) - {OWN_BODY}
@@ -64,7 +64,7 @@ def planned(
 ) -> Plan:
     workload = Workload(tasks=TASKS, rate_per_s=10, work_s=0.02, traits=traits, deeds=deeds, **more)
     scenario = Scenario("planned", "It is planned.", workload, (), ())
-    return plan(scenario, 7, attempts_max=3, pace=Pace(lease_s=2.0), capabilities=capabilities)
+    return plan(scenario, 7, policy=Policy(attempts_max=3), pace=Pace(lease_s=2.0), capabilities=capabilities)
 
 
 def fields(trait: Trait, name: str) -> list[Any]:

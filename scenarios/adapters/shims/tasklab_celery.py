@@ -54,6 +54,7 @@ class CeleryQueue:
         self.policy = Policy(
             attempts_max=None if delays_s is None else (app.retries.retries_max() or 0) + 1,
             delays_s=delays_s,
+            permanent_errors=app.retries.permanent_errors(),
             budget_s=BUDGET_S + lost_s + 2 * taken_over_s + sum(most for _, most in delays_s or ()),
             lease_s=lease_s if app.broker == "redis" else None,
         )

@@ -59,6 +59,13 @@ class CeleryRetries:
         """The longest wait before a retry."""
         return max((most_s for _, most_s in self.countdowns_s()), default=0.0)
 
+    def permanent_errors(self) -> Tuple[str, ...]:
+        """The kinds of planned errors after which the task is not tried again, as `fail` raises them."""
+        if self.by != "autoretry_for":
+            return ("permanent",)
+        is_retried = isinstance(LabFailure(""), self.automatic["autoretry_for"])
+        return () if is_retried and not self.automatic["dont_autoretry_for"] else ("permanent",)
+
     def delays_s(self) -> Optional[List[Tuple[float, float]]]:
         """[least, most] seconds before each retry, with a worker's timer that is late; None: retries have no end."""
         if self.retries_max() is None:

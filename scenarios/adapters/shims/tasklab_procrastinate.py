@@ -57,6 +57,7 @@ class Procrastinate:
         self.policy = Policy(
             attempts_max=app.attempts_max(),
             delays_s=delays_s,
+            permanent_errors=(),
             tolerance_s=app.polling_s + TOLERANCE_S,
             budget_s=BUDGET_S + 2 * takeover_s + sum(most for _, most in delays_s or ()),
         )

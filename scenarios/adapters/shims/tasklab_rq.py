@@ -63,6 +63,7 @@ class Rq:
         self.policy = Policy(
             attempts_max=app.attempts_max(),
             delays_s=app.delays_s(),
+            permanent_errors=(),
             tolerance_s=TOLERANCE_S if app.has_scheduler else None,
             budget_s=self.budget_s,
             result_ttl_s=float(app.result_ttl_s) if app.result_ttl_s > 0 else None,

@@ -8,7 +8,8 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 
-from scenarios.judging.causes import first_crash_ns, lease_end_ns, pauses_of_process
+from scenarios.judging.disturbances import first_crash_ns, pauses_of_process
+from scenarios.judging.leases import lease_end_ns
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import FOREVER_NS, AttemptRecord, History, TaskTimeline, ns_of

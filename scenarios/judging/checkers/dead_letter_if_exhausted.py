@@ -8,8 +8,8 @@ decides nothing if another attempt had already replaced it, or if its worker may
 or the worker crashed, was paused or was cut off before the next attempt.
 """
 
-from scenarios.judging.causes import first_crash_ns
 from scenarios.judging.checkers.poison_bounded import attempts_by_round
+from scenarios.judging.disturbances import first_crash_ns
 from scenarios.judging.endings import decides_nothing, is_done
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
@@ -35,7 +35,7 @@ def check(history: History, policy: Policy) -> Findings:
         if not failures and not is_dead and not timeline.failures_without_start:
             continue
         used_up = policy.attempts_max is not None and len(failures) >= policy.attempts_max
-        exercised += is_dead or used_up or any(failure.error == "permanent" for failure in failures)
+        exercised += is_dead or used_up or any(policy.is_permanent(failure.error) for failure in failures)
         found = [
             *_both(history, timeline, policy),
             *_early(timeline, policy),
@@ -127,7 +127,7 @@ def _early_by_the_list(history: History, timeline: TaskTimeline, policy: Policy)
         return []
     failures: list[AttemptRecord | Event] = [one for one in timeline.attempts if one.round == last_round]
     failures += timeline.failures_without_start
-    if any(failure.error == "permanent" for failure in failures):
+    if any(policy.is_permanent(failure.error) for failure in failures):
         return []
     attempts = max(attempts_by_round(timeline)[last_round], len(timeline.failures_without_start))
     needed = 1 if policy.attempts_max is None else policy.attempts_max
@@ -144,7 +144,7 @@ def _missing(
     if timeline.task in lists.dead or timeline.task in lists.cancelled or timeline.task in lists.expired:
         return []
     used_up = policy.attempts_max is not None and len(failures) >= policy.attempts_max
-    if not used_up and not any(failure.error == "permanent" for failure in failures):
+    if not used_up and not any(policy.is_permanent(failure.error) for failure in failures):
         return []
     done = is_done(history, timeline, policy)
     succeeded_ns: dict[int, int] = {}
@@ -160,9 +160,10 @@ def _missing(
         if done and decides_nothing(history, timeline, failure, policy):
             continue
         count = by_round[failure.round] = by_round.get(failure.round, 0) + 1
-        is_last = failure.error == "permanent" or (policy.attempts_max is not None and count == policy.attempts_max)
+        is_permanent = policy.is_permanent(failure.error)
+        is_last = is_permanent or (policy.attempts_max is not None and count == policy.attempts_max)
         if is_last and failure.round not in rounds_dead:
-            why = "a permanent error" if failure.error == "permanent" else f"{count} failed attempts"
+            why = "a permanent error" if is_permanent else f"{count} failed attempts"
             return [Violation(timeline.task, Proof.END, f"{why} and no dead letter")]
     return []
 

@@ -3,7 +3,7 @@
 Edges count as full. A fault on cache, database or network that overlapped the last `per_s` before the decision excuses it.
 """
 
-from scenarios.judging.causes import cuts_limiter_off
+from scenarios.judging.disturbances import cuts_limiter_off
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.judging.windows import Window, bounds, had_room

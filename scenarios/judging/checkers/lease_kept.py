@@ -10,8 +10,9 @@ from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from typing import NamedTuple
 
-from scenarios.judging.causes import cuts_worker_off, expiry_ns, first_crash_ns
+from scenarios.judging.disturbances import cuts_worker_off, first_crash_ns
 from scenarios.judging.lateness import closed_ns
+from scenarios.judging.leases import expiry_ns
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import NS_PER_S, AttemptRecord, History, TaskTimeline, ns_of

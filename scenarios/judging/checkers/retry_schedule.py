@@ -1,11 +1,12 @@
 """Attempts and the delays between them stay within the policy (rules 9, 18 and 27).
 
-From `attempt.fail` n (transient) to the next `attempt.start`: within `delays_s[n-1]`, widened by `tolerance_s`; a retry that is due and
-never comes is late, too. No start after a permanent failure. At most `attempts_max` starts that no crash, lease expiry, lost
-acknowledgement, fault or redrive explains. A redrive begins a new count. A retry held up by a fault, a pause or the crash of a worker
-may come up to `budget_s` after the end of the fault or pause, or after the crash. A failure that its worker may have been unable to
-report (it crashed, was paused or lost its lease before the next start) begins no delay and forbids no start (docs/adr/0003). Limits
-that the policy does not state are not judged.
+From `attempt.fail` n (transient, or permanent if `permanent_errors` leaves that out) to the next `attempt.start`: within
+`delays_s[n-1]`, widened by `tolerance_s`; a retry that is due and never comes is late, too. No start after a permanent failure.
+At most `attempts_max` starts that no crash, lease expiry, lost acknowledgement, fault or redrive explains. A redrive begins a
+new count. A retry held up by a fault, a pause or the crash of a worker may come up to `budget_s` after the end of the fault or
+pause, or after the crash. A failure that its worker may have been unable to report (it crashed, was paused or lost its lease
+before the next start) begins no delay and forbids no start (docs/adr/0003). Limits that the policy does not state are not
+judged.
 """
 
 from bisect import bisect_left
@@ -65,7 +66,7 @@ def _delays(
     redelivered = {id(repeat.latter) for repeat in repeats if repeat.is_redelivery}
     violations = []
     for failure in failures:
-        if failure.error != "transient":
+        if not policy.is_retried(failure.error):
             continue
         number = numbers[id(failure)]
         retry = _next_start(timeline, failure)
@@ -123,7 +124,7 @@ def _after_permanent_failure(
     history: History, timeline: TaskTimeline, failures: list[AttemptRecord], policy: Policy
 ) -> list[Violation]:
     for failure in failures:
-        if failure.error != "permanent" or may_be_unreported(history, timeline, failure, policy):
+        if not policy.is_permanent(failure.error) or may_be_unreported(history, timeline, failure, policy):
             continue
         assert failure.ended_ns is not None
         following = timeline.first_start_after(failure.ended_ns)

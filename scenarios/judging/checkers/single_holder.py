@@ -6,7 +6,7 @@ is an acquisition.
 
 from dataclasses import dataclass
 
-from scenarios.judging.causes import expiry_ns
+from scenarios.judging.leases import expiry_ns
 from scenarios.judging.policy import Policy
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import Event, History

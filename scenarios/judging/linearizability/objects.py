@@ -8,7 +8,7 @@ answer. A status served from a cache can keep its promise and still not be linea
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
-from scenarios.judging.causes import expiry_ns
+from scenarios.judging.leases import expiry_ns
 from scenarios.judging.linearizability.search import FOREVER, Call, Model, Mutex, Register
 from scenarios.record.history import Event, History
 

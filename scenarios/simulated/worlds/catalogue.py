@@ -29,7 +29,7 @@ def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
     plan = nemesis.plan(
         aimed(scenario, frozenset(SERVICES)),
         seed,
-        attempts_max=terms.policy.attempts_max or 1,
+        policy=terms.policy,
         pace=terms.pace,
         capabilities=capabilities_in(terms),
     )

@@ -20,7 +20,7 @@ from reference_impl.rows.schema import audit, dead_letters, outbox, tasks
 from reference_impl.settings import Settings
 from reference_impl.task import HELD, TaskState
 from scenarios.contract.tasklab_probe import TOLD_TO_STOP
-from scenarios.judging.causes import first_crash_ns
+from scenarios.judging.disturbances import first_crash_ns
 from scenarios.record.history import FOREVER_NS, AttemptRecord, History, TaskTimeline, ns_of
 from scenarios.simulated.inspection import Inspection
 from scenarios.simulated.worlds.unusual import is_quick
