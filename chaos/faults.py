@@ -93,6 +93,38 @@ class LoseProcess(Fault):
 
 
 @dataclass(frozen=True, slots=True)
+class StopProcess(Fault):
+    """The stop signal of one process of the system under test (SIGTERM, unless it states another); heals by starting it again.
+
+    `signals`: how often it is sent, at intervals of `AGAIN_S`. `grace_s`: what is left after that time is killed, as by every
+    service manager.
+    """
+
+    AGAIN_S: ClassVar[float] = 0.3
+
+    name = "process_stopped"
+    ends_process = True
+    excuses = "crash"
+
+    process: str
+    signals: int = 1
+    grace_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class KillChild(Fault):
+    """kill -9 of one child of a process, as when the machine has no memory left: a process of a pool that runs a task. Nothing is lifted.
+
+    The process itself goes on; a process without children has no target.
+    """
+
+    name = "child_killed"
+    excuses = "crash"
+
+    process: str = REACHED
+
+
+@dataclass(frozen=True, slots=True)
 class PauseProcess(Fault):
     """SIGSTOP of one process of the system under test; heals by SIGCONT. The process cannot notice the pause."""
 
@@ -136,6 +168,51 @@ class FailOverRedis(Fault):
     def struck_service(self) -> str:
         """Redis."""
         return "redis"
+
+
+@dataclass(frozen=True, slots=True)
+class _OnKeys(Fault):
+    """A fault on the keys of a Redis, whichever part it plays: `service` is `redis`, or the part (`broker`, `result backend`, `cache`)."""
+
+    service: str
+
+    def flaw(self) -> str:
+        """A service that is no Redis."""
+        return "" if self.service == "redis" else f"{self.name} strikes the keys of a Redis, not {self.service}"
+
+
+@dataclass(frozen=True, slots=True)
+class FlushKeys(_OnKeys):
+    """FLUSHALL: every key of a Redis is gone, as after a command meant for another server. Connections stay; nothing is given back."""
+
+    name = "keys_flushed"
+
+
+@dataclass(frozen=True, slots=True)
+class EvictKeys(_OnKeys):
+    """A Redis whose memory is full drops keys by `policy`, to make room for the keys of another program. Heals when it has room again.
+
+    Keys that it has dropped stay lost. `volatile-lru` drops only keys with an expiry.
+    """
+
+    POLICIES: ClassVar[tuple[str, ...]] = ("allkeys-lru", "volatile-lru", "allkeys-random")
+
+    name = "keys_evicted"
+
+    policy: str = "allkeys-lru"
+
+    def flaw(self) -> str:
+        """A service that is no Redis, or an unknown policy."""
+        if self.policy not in self.POLICIES:
+            return f"no policy of eviction is called {self.policy!r}; the policies are {', '.join(self.POLICIES)}"
+        return _OnKeys.flaw(self)
+
+
+@dataclass(frozen=True, slots=True)
+class RestartEmpty(_OnKeys):
+    """kill -9 of a Redis, and a start without its files, as of a container without a volume: every key is gone."""
+
+    name = "service_restarted_empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +302,15 @@ FAULTS: Mapping[str, type[Fault]] = {
     for fault in (
         KillProcess,
         LoseProcess,
+        StopProcess,
+        KillChild,
         PauseProcess,
         KillService,
         PauseService,
         FailOverRedis,
+        FlushKeys,
+        EvictKeys,
+        RestartEmpty,
         SwallowAck,
         WithholdConfirm,
         DegradeNetwork,

@@ -1,12 +1,17 @@
 """The words of a scenario of your own, from every room of the lab that has some (docs/writing_a_scenario.md)."""
 
 from chaos.faults import DegradeNetwork as DegradeNetwork
+from chaos.faults import EvictKeys as EvictKeys
 from chaos.faults import FailOverRedis as FailOverRedis
+from chaos.faults import FlushKeys as FlushKeys
+from chaos.faults import KillChild as KillChild
 from chaos.faults import KillProcess as KillProcess
 from chaos.faults import KillService as KillService
 from chaos.faults import LoseProcess as LoseProcess
 from chaos.faults import PauseProcess as PauseProcess
 from chaos.faults import PauseService as PauseService
+from chaos.faults import RestartEmpty as RestartEmpty
+from chaos.faults import StopProcess as StopProcess
 from chaos.faults import SwallowAck as SwallowAck
 from chaos.faults import WithholdConfirm as WithholdConfirm
 from scenarios.experiment.scenario import AckOfKnownTask as AckOfKnownTask
@@ -19,6 +24,7 @@ from scenarios.experiment.scenario import DeadlinePassed as DeadlinePassed
 from scenarios.experiment.scenario import DiedOfTask as DiedOfTask
 from scenarios.experiment.scenario import EffectAccepted as EffectAccepted
 from scenarios.experiment.scenario import Effects as Effects
+from scenarios.experiment.scenario import FailedDuring as FailedDuring
 from scenarios.experiment.scenario import FailsUnknown as FailsUnknown
 from scenarios.experiment.scenario import HasChildren as HasChildren
 from scenarios.experiment.scenario import HasDeadline as HasDeadline
@@ -26,6 +32,7 @@ from scenarios.experiment.scenario import HasPriority as HasPriority
 from scenarios.experiment.scenario import HasResult as HasResult
 from scenarios.experiment.scenario import HasScope as HasScope
 from scenarios.experiment.scenario import IsCancelled as IsCancelled
+from scenarios.experiment.scenario import IsDueBeyondLease as IsDueBeyondLease
 from scenarios.experiment.scenario import IsOrdered as IsOrdered
 from scenarios.experiment.scenario import IsResubmitted as IsResubmitted
 from scenarios.experiment.scenario import IsScheduled as IsScheduled
@@ -42,6 +49,7 @@ from scenarios.experiment.scenario import OutlastsDeadline as OutlastsDeadline
 from scenarios.experiment.scenario import OutlastsLease as OutlastsLease
 from scenarios.experiment.scenario import PausesTasks as PausesTasks
 from scenarios.experiment.scenario import PreviousBit as PreviousBit
+from scenarios.experiment.scenario import PreviousOver as PreviousOver
 from scenarios.experiment.scenario import RedrivesDead as RedrivesDead
 from scenarios.experiment.scenario import ReportsProgress as ReportsProgress
 from scenarios.experiment.scenario import Scenario as Scenario
@@ -49,8 +57,10 @@ from scenarios.experiment.scenario import Seen as Seen
 from scenarios.experiment.scenario import SetsSchedule as SetsSchedule
 from scenarios.experiment.scenario import SharesKey as SharesKey
 from scenarios.experiment.scenario import Strike as Strike
+from scenarios.experiment.scenario import StruckAtWork as StruckAtWork
 from scenarios.experiment.scenario import TaskTakenOver as TaskTakenOver
 from scenarios.experiment.scenario import UntilNextBites as UntilNextBites
+from scenarios.experiment.scenario import Waiting as Waiting
 from scenarios.experiment.scenario import WorkDuring as WorkDuring
 from scenarios.experiment.scenario import Workload as Workload
 from scenarios.judging.guarantees import Guarantee as Guarantee

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import Self
 
 from chaos.deadline import Deadline
 from chaos.environment import Process, ProcessSpec, ServiceName, Services
@@ -36,7 +36,7 @@ class HostedEnvironment:
 
     name: str
     offers: frozenset[ServiceName]
-    capabilities: ClassVar[frozenset[Capability]]
+    capabilities: frozenset[Capability]
 
     def __init__(self) -> None:
         self._ports = PortAllocator()

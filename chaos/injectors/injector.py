@@ -25,6 +25,7 @@ class Capability(Enum):
     PROCESSES = "it runs no processes of its own"
     OWN_SERVICES = "it runs no services of its own"
     SENTINELS = "its Redis has no replica and no Sentinels"
+    DATA_FILES = "it does not keep the files of its services in a directory of its own"
     LINKS = "it cannot put a proxy between a process and a service"
 
 

@@ -11,6 +11,8 @@ from chaos.services.service import OwnService
 class ServiceKill:
     """kill -9 of a server with all its descendants; heals by starting it again on the same ports and data."""
 
+    fault = KillService.name
+
     def __init__(self, service: OwnService) -> None:
         self.target: str = service.name
         self._service = service
@@ -29,7 +31,7 @@ class ServiceKill:
             lambda: "" if self._service.is_gone() else "its port still accepts connections", Deadline.after(timeout_s)
         )
         if problem:
-            raise FaultDidNotBite(KillService.name, self.target, problem)
+            raise FaultDidNotBite(self.fault, self.target, problem)
         ports = ", ".join(map(str, self._service.data_ports))
         return Evidence(f"{self._evidence}; connections to port {ports} are refused")
 
@@ -44,9 +46,9 @@ class ServiceKill:
         try:
             self._service.await_ready(Deadline.after(timeout_s))
         except ServiceUnavailable as error:
-            raise FaultDidNotHeal(KillService.name, self.target, str(error)) from error
+            raise FaultDidNotHeal(self.fault, self.target, str(error)) from error
         if cost := self._service.confirmed_data_lost_by_kill():
-            raise FaultDidNotHeal(KillService.name, self.target, cost)
+            raise FaultDidNotHeal(self.fault, self.target, cost)
 
 
 def inject(fault: KillService, context: InjectionContext) -> ServiceKill:

@@ -23,7 +23,8 @@ AddressT = TypeVar("AddressT", bound=Address)
 class ServiceDescriptor(Generic[AddressT]):
     """One service.
 
-    `server` makes a server that the lab runs, not yet started; `container` one in a container, by default of `image`. `read_url` parses
+    `server` makes a server that the lab runs, not yet started; `replicated` one with a replica that is promoted when it dies, for systems
+    that follow it (None: the lab has none); `container` one in a container, by default of `image`. `read_url` parses
     the address of one that runs elsewhere. `missing` is the health round trip: the failing step as a sentence, "" if the service is
     healthy. `version` is what the service reports. `open_exchange` opens a connection for requests, each step with a time-out.
     `provision` creates the namespace of a run, empty, and returns the address for it; `remove` removes it; both raise
@@ -44,3 +45,4 @@ class ServiceDescriptor(Generic[AddressT]):
     remove: Callable[[AddressT, str], None]
     contents: Callable[[AddressT, Any], Iterator[ServiceItem]]
     proxy_kinds: Callable[[AddressT], tuple[ProxyKind, ...]]
+    replicated: Callable[[WardenClient, Path, PortAllocator], OwnService] | None = None

@@ -1,7 +1,7 @@
 """Redis as a few atomic operations: a primary, a lagging replica, and a failover that loses the writes not yet replicated."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -66,6 +66,17 @@ class CacheServer(Service):
         self._replicate()
         self._entries = dict(self._replica)
         self._under_way.clear()
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Lose these keys, on primary and replica."""
+        for key in keys:
+            self._entries.pop(key, None)
+            self._replica.pop(key, None)
+        self._under_way.clear()
+
+    def keys(self) -> list[str]:
+        """The keys that have not expired, in the order of their first writes."""
+        return [key for key, entry in self._entries.items() if entry.expires_ns > self._scheduler.now_ns]
 
     def kill(self) -> None:
         """Kill the primary: writes that have not reached the replica never reach it."""

@@ -12,6 +12,7 @@ SCENARIO = Scenario(
     ),
     workload=Workload(tasks=100, rate_per_s=20, work_s=Between(0.01, 0.05)),
     strikes=(Strike(FailOverRedis(), when=Effects(count=Between(10, 30)), lasts_s=Between(0.2, 1.0)),),
+    needs=("sentinels",),
     at_stake=(
         Guarantee.NO_LOST_TASK,
         Guarantee.NO_STUCK_TASK,

@@ -25,6 +25,8 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
         "children": "what a handler hands back in `children` and `then` becomes tasks",
         "result": "what a handler hands back in `result` is kept for clients to read",
         OWN_BODY: "tasks run their own code: the lab plans nothing that its handler would have to do",
+        "pool": "its workers run their tasks in child processes",
+        "sentinels": "its processes ask the Sentinels of Redis for the present primary; without it, Redis is one server",
     }
 )
 """Every capability by its name: the operations of a client, the optional fields of a submission, and what handlers hand back."""

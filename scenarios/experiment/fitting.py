@@ -15,22 +15,31 @@ HANDLER_ROLE = "worker"
 """Processes in this role run handlers: whatever process an attempt or an effect reaches plays it."""
 FOLLOWED_SERVICE: ServiceName = "rabbitmq"
 """The service whose deliveries the lab follows, on links."""
-PARTS = ("broker", "database")
+PARTS = ("broker", "database", "result backend", "cache")
 """What a scenario may say in place of the name of a service."""
 
 
 def aimed(scenario: Scenario, needs: frozenset[ServiceName]) -> Scenario:
-    """The scenario with each part that its faults name (`broker`, `database`) replaced by the service that plays it in such a system."""
+    """The scenario with each part that its faults name (one of PARTS) replaced by the service that plays it in such a system."""
     parts = parts_of(needs)
     strikes = tuple(replace(strike, fault=strike.fault.among(parts)) for strike in scenario.strikes)
     return replace(scenario, strikes=strikes)
 
 
 def parts_of(needs: frozenset[ServiceName]) -> Mapping[str, str]:
-    """By part, the service that plays it. Redis is the broker of a system without RabbitMQ, PostgreSQL that of one without both."""
+    """By part, the service that plays it. Redis is the broker of a system without RabbitMQ, PostgreSQL that of one without both.
+
+    Beside RabbitMQ, Redis is the result backend of a system without a database, and the cache of one that has a database.
+    """
     brokers = [service for service in ("rabbitmq", "redis", "postgresql") if service in needs]
     databases = [service for service in ("mysql", "postgresql") if service in needs]
-    return {part: played[0] for part, played in (("broker", brokers), ("database", databases)) if played}
+    beside = [service for service in ("redis",) if {service, "rabbitmq"} <= needs]
+    parts: Mapping[str, Sequence[str]] = {
+        "broker": brokers,
+        "database": databases,
+        "cache" if databases else "result backend": beside,
+    }
+    return {part: played[0] for part, played in parts.items() if played}
 
 
 def processes_of(
@@ -122,8 +131,13 @@ def roles_of(specs: Sequence[ProcessSpec]) -> Mapping[str, tuple[str, ...]]:
 
 
 def process_playing(role: str, roles: Mapping[str, tuple[str, ...]]) -> str | None:
-    """The name of the first process with this role or name, or None."""
-    return next((name for name, played in roles.items() if role == name or role in played), None)
+    """The name of the first process with this role or name, or None. `worker:2` is the second one with that role."""
+    if role in roles:
+        return role
+    role, _, number = role.partition(":")
+    playing = [name for name, played in roles.items() if role in played]
+    place = int(number) if number.isdecimal() else 1
+    return playing[place - 1] if 1 <= place <= len(playing) else None
 
 
 def _check_role(when: Trigger, system: System, roles: Mapping[str, tuple[str, ...]]) -> None:

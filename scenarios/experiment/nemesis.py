@@ -232,7 +232,7 @@ class Nemesis:
         state.bite_asked_ns = asked_ns
         state.bit_ns = self._stage.now_ns()
         state.acknowledged = self.submissions.acknowledged
-        if state.fault.ends_process:
+        if state.fault.excuses == "crash":  # of the process, or of a child in its name
             self._lab.record("crash", actor=state.target, asked_ns=asked_ns)
         self._record("fault.bit", state, asked_ns, detail=state.evidence.words)
         self.changed.notify()
@@ -258,14 +258,23 @@ class _StrikeWatch:
         self._number = number
         self._state = state
 
+    def until_previous_is_over(self) -> None:
+        """Wait for the end of the previous strike, successful or not."""
+        before = self._previous
+        self.until(self._nemesis.changed, lambda: before.is_over)
+
     def until_previous_bit(self) -> int:
         """Wait for the bite of the previous strike; returns the number of submissions acknowledged by then."""
-        assert self._number > 0, "the first strike has no previous one"
-        before = self._nemesis.states[self._number - 1]
+        before = self._previous
         self.until(self._nemesis.changed, lambda: before.bit_ns is not None or before.is_over)
         if before.bit_ns is None:
             raise FaultDidNotBite(self._state.fault.name, self._state.target, "the previous strike did not bite")
         return before.acknowledged
+
+    @property
+    def _previous(self) -> StrikeState:
+        assert self._number > 0, "the first strike has no previous one"
+        return self._nemesis.states[self._number - 1]
 
 
 def _problem_of(state: StrikeState) -> str:

@@ -12,7 +12,7 @@ from scenarios.experiment.arrival import Arrival as Arrival
 from scenarios.experiment.arrival import Limits
 from scenarios.experiment.ranges import Between, draw, draw_all, ranges_of
 from scenarios.experiment.scenario import Outlasting, Scenario, Strike, Workload
-from scenarios.judging.premises import UNSTATED_S
+from scenarios.judging.premise import UNSTATED_S
 
 TASKS_PER_USER = 10
 """Well below any sensible rate limit per user: this workload must not reach one."""

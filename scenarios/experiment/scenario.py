@@ -16,6 +16,7 @@ from scenarios.experiment.traits import HasPriority as HasPriority
 from scenarios.experiment.traits import HasResult as HasResult
 from scenarios.experiment.traits import HasScope as HasScope
 from scenarios.experiment.traits import IsCancelled as IsCancelled
+from scenarios.experiment.traits import IsDueBeyondLease as IsDueBeyondLease
 from scenarios.experiment.traits import IsOrdered as IsOrdered
 from scenarios.experiment.traits import IsResubmitted as IsResubmitted
 from scenarios.experiment.traits import IsScheduled as IsScheduled
@@ -33,22 +34,26 @@ from scenarios.experiment.triggers import EffectAccepted as EffectAccepted
 from scenarios.experiment.triggers import Effects as Effects
 from scenarios.experiment.triggers import LeaderAtWork as LeaderAtWork
 from scenarios.experiment.triggers import PreviousBit as PreviousBit
+from scenarios.experiment.triggers import PreviousOver as PreviousOver
 from scenarios.experiment.triggers import Trigger as Trigger
 from scenarios.judging.guarantees import Guarantee
-from scenarios.judging.premises import AckOfKnownTask as AckOfKnownTask
+from scenarios.judging.premise import Premise as Premise
 from scenarios.judging.premises import CancelledInTime as CancelledInTime
 from scenarios.judging.premises import DeadlinePassed as DeadlinePassed
 from scenarios.judging.premises import DiedOfTask as DiedOfTask
 from scenarios.judging.premises import EnoughWork as EnoughWork
-from scenarios.judging.premises import KilledAfterEffect as KilledAfterEffect
 from scenarios.judging.premises import LeaseOutlasted as LeaseOutlasted
-from scenarios.judging.premises import LockTakenOver as LockTakenOver
-from scenarios.judging.premises import LostAtWork as LostAtWork
-from scenarios.judging.premises import OpenDuring as OpenDuring
-from scenarios.judging.premises import Premise as Premise
 from scenarios.judging.premises import Seen as Seen
-from scenarios.judging.premises import TaskTakenOver as TaskTakenOver
-from scenarios.judging.premises import WorkDuring as WorkDuring
+from scenarios.judging.premises_of_strikes import AckOfKnownTask as AckOfKnownTask
+from scenarios.judging.premises_of_strikes import FailedDuring as FailedDuring
+from scenarios.judging.premises_of_strikes import KilledAfterEffect as KilledAfterEffect
+from scenarios.judging.premises_of_strikes import LockTakenOver as LockTakenOver
+from scenarios.judging.premises_of_strikes import LostAtWork as LostAtWork
+from scenarios.judging.premises_of_strikes import OpenDuring as OpenDuring
+from scenarios.judging.premises_of_strikes import StruckAtWork as StruckAtWork
+from scenarios.judging.premises_of_strikes import TaskTakenOver as TaskTakenOver
+from scenarios.judging.premises_of_strikes import Waiting as Waiting
+from scenarios.judging.premises_of_strikes import WorkDuring as WorkDuring
 
 
 @dataclass(frozen=True, slots=True)

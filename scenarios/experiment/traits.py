@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from scenarios.experiment.arrival import Arrival, Limits
 from scenarios.experiment.ranges import Between, draw
-from scenarios.judging.premises import UNSTATED_S
+from scenarios.judging.premise import UNSTATED_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +192,19 @@ class IsScheduled(Trait):
 
     def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
         return _submitting(arrival, due_s=draw(self.due_s, chance))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsDueBeyondLease(Trait):
+    """It must not start earlier than `leases` times the lease that the system states, after its submission."""
+
+    needs = frozenset({"due"})
+
+    leases: float | Between[float] = 1.5
+
+    def _given(self, arrival: Arrival, chance: Random, limits: Limits) -> Arrival:
+        lease_s = limits.pace.lease_s or UNSTATED_S
+        return _submitting(arrival, due_s=round(lease_s * draw(self.leases, chance), 3))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,13 @@ class Watch(Protocol):
     def rest(self, seconds: float) -> None:
         """Sleep."""
 
+    def until_previous_is_over(self) -> None:
+        """Wait for the end of the previous strike, successful or not.
+
+        Raises:
+            FaultDidNotBite: the storm is over before.
+        """
+
     def until_previous_bit(self) -> int:
         """Wait for the bite of the previous strike; returns the number of submissions acknowledged by then.
 
@@ -193,7 +200,21 @@ class PreviousBit(Trigger):
             watch.at_most(ACKNOWLEDGED_WITHIN_S, submissions.answered, lambda: submissions.acknowledged >= count)
 
 
+@dataclass(frozen=True, slots=True)
+class PreviousOver(Trigger):
+    """`wait_s` after the end of the previous strike: its target is healthy again."""
+
+    template = "{wait_s} s after the end of the strike before it"
+
+    wait_s: float | Between[float]
+
+    def _wait(self, watch: Watch) -> None:
+        watch.until_previous_is_over()
+        watch.rest(drawn(self.wait_s))
+
+
 TRIGGERS: Mapping[str, type[Trigger]] = {
-    kind.__name__: kind for kind in (AtStart, AtTime, AttemptBegun, EffectAccepted, LeaderAtWork, Effects, PreviousBit)
+    kind.__name__: kind
+    for kind in (AtStart, AtTime, AttemptBegun, EffectAccepted, LeaderAtWork, Effects, PreviousBit, PreviousOver)
 }
 """Every trigger by its name in tokens."""

@@ -119,8 +119,13 @@ def _strikes_without_work(strikes: Iterable[FaultRecord], last_ns: int) -> Itera
             continue  # already a problem of the run
         if strike.bit_ns is None or strike.healed_ns is None:
             yield f"{fault} lacks the time of its bite or of its heal in run.json"
-        elif strike.bit_ns > last_ns:
+        elif _struck_ns(strike, strike.bit_ns) > last_ns:
             yield f"{fault} bit after all work was done"
+
+
+def _struck_ns(strike: FaultRecord, bit_ns: int) -> int:
+    """When it began to matter: a process that is told to end may end when the others have done everything."""
+    return strike.begun_ns if strike.crashed_process and strike.begun_ns is not None else bit_ns
 
 
 def _struck_without_events(strikes: Iterable[FaultRecord], history: History, files: Collection[str]) -> Iterator[str]:
@@ -161,7 +166,7 @@ def _crash_differences(facts: RunFacts, history: History) -> Iterator[str]:
         return  # an earlier version did not count
     seen = Counter(facts.died)
     seen.update(facts.killed_by_task)
-    seen.update(one.target for one in facts.strikes if one.ended_process and one.bit_ns is not None)
+    seen.update(one.target for one in facts.strikes if one.crashed_process and one.bit_ns is not None)
     recorded = Counter({actor: len(crashes) for actor, crashes in history.crashes.items()})
     for actor in sorted(seen.keys() | recorded.keys()):
         if seen[actor] != recorded[actor]:

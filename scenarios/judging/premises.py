@@ -1,33 +1,35 @@
 """Premises: conditions on a run without which its verdicts mean nothing. Each is a frozen class. Pure.
 
 An unmet premise makes the run unknown; promises that the record proves broken stay broken. The premises of a run are in its run.json,
-so that `tasklab check` checks them again. To add one: a class here, and its name in PREMISES.
+so that `tasklab check` checks them again. To add one: a class here or (on the strikes of a run) in premises_of_strikes.py, and its
+name in PREMISES.
 """
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scenarios.record.history import Event, History, TaskTimeline, ns_of
-from scenarios.record.run_facts import FaultRecord, RunFacts
+from scenarios.judging.premise import UNSTATED_S, Premise, is_of_task
+from scenarios.judging.premises_of_strikes import (
+    AckOfKnownTask,
+    FailedDuring,
+    KilledAfterEffect,
+    LockTakenOver,
+    LostAtWork,
+    OpenDuring,
+    StruckAtWork,
+    TaskTakenOver,
+    Waiting,
+    WorkDuring,
+)
+from scenarios.record.history import History, TaskTimeline, ns_of
+from scenarios.record.run_facts import RunFacts
 
 ACKNOWLEDGED_SHARE_MIN = 0.1
 """Minimum share of acknowledged tasks among those submitted after the warm-up."""
-UNSTATED_S = 2.0
-"""Assumed duration of a lease or lock that a system does not state."""
 NAME = "premise"
 """The field of a premise in run.json that names its class."""
-
-
-@dataclass(frozen=True, slots=True)
-class Premise(ABC):
-    """One condition on a run."""
-
-    @abstractmethod
-    def unmet(self, history: History, facts: RunFacts) -> str:
-        """Why the run does not meet it and what to change, in one sentence; empty if it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,130 +58,12 @@ class EnoughWork(Premise):
 
 
 @dataclass(frozen=True, slots=True)
-class WorkDuring(Premise):
-    """While the fault of this name was on, at least `at_least` submissions were answered or attempts began."""
-
-    fault: str
-    at_least: int = 1
-
-    def unmet(self, history: History, facts: RunFacts) -> str:
-        """By the counts in run.json, because a large history is not read whole."""
-        seen = sum((strike.answered or 0) + (strike.attempts or 0) for strike in _strikes(facts, self.fault))
-        if seen >= self.at_least:
-            return ""
-        return (
-            f"{seen} submissions were answered and attempts begun while {self.fault} was on, and at least {self.at_least} are "
-            "needed: submit more tasks a second, or let the fault last longer"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class OpenDuring(Premise):
-    """While the fault of this name was on, a submission was under way: it had been asked for, and was not answered yet."""
-
-    fault: str
-
-    def unmet(self, history: History, facts: RunFacts) -> str:
-        """By the submissions and their answers."""
-        spans = [(_bit_ns(strike), strike.ended_ns or history.last_ns) for strike in _strikes(facts, self.fault)]
-        for line in history.tasks.values():
-            for asked_ns, answered_ns in _open_submissions(line, history.last_ns):
-                if any(asked_ns <= until and answered_ns >= since for since, until in spans):
-                    return ""
-        return f"no submission was under way while {self.fault} was on: submit more tasks a second, or let the fault last longer"
-
-
-@dataclass(frozen=True, slots=True)
-class TaskTakenOver(Premise):
-    """A task whose process was paused during an attempt got another attempt before the first one had failed."""
-
-    def unmet(self, history: History, facts: RunFacts) -> str:
-        """By the attempts of the paused processes."""
-        strikes = list(_strikes(facts, "process_paused"))
-        if any(_was_taken_over(line, strike) for line in history.tasks.values() for strike in strikes):
-            return ""
-        unmet = f"no attempt took over the task of {_targets(strikes)} during its pause: "
-        stated_s = facts.pace.get("lease_s")
-        if stated_s is None:
-            return f"{unmet}{facts.system} states no lease; state one (Pace.lease_s), so that the pause outlasts it"
-        return f"{unmet}state a lease (Pace.lease_s, now {stated_s:g} s) that is as long as the system's own"
-
-
-@dataclass(frozen=True, slots=True)
-class LockTakenOver(Premise):
-    """A lock held by a process when it was paused was acquired again before the process released it."""
-
-    def unmet(self, history: History, facts: RunFacts) -> str:
-        """By the leases on resources that are not tasks."""
-        strikes = list(_strikes(facts, "process_paused"))
-        locks = [events for name, events in history.leases.items() if not _is_of_task(name, history)]
-        if any(_was_acquired_again(events, strike) for events in locks for strike in strikes):
-            return ""
-        unmet = f"no lock that {_targets(strikes)} held was acquired again after its pause: "
-        stated_s = facts.pace.get("lock_s")
-        if stated_s is None:
-            return f"{unmet}{facts.system} states no duration of its lock; state it (Pace.lock_s), so that the pause outlasts it"
-        return f"{unmet}state a duration (Pace.lock_s, now {stated_s:g} s) that is as long as the lock's own, and report its leases"
-
-
-@dataclass(frozen=True, slots=True)
-class KilledAfterEffect(Premise):
-    """A killed process had an accepted effect, and the end of that attempt is not recorded."""
-
-    def unmet(self, history: History, facts: RunFacts) -> str:
-        """By the effects and attempts of the killed processes."""
-        strikes = list(_strikes(facts, "process_killed"))
-        if any(_acted_and_died(line, strike) for line in history.tasks.values() for strike in strikes):
-            return ""
-        return (
-            f"when {_targets(strikes)} was killed, no task of it had an accepted effect and an attempt without a recorded end: "
-            "let each handler run its task through tasklab_probe.run_task"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class AckOfKnownTask(Premise):
-    """A lost acknowledgement belongs to a task that had run, or a task ran again after the loss."""
-
-    def unmet(self, history: History, facts: RunFacts) -> str:
-        """By `ack.info`, and by the attempts after the bite."""
-        strikes = list(_strikes(facts, "ack_swallowed"))
-        # By the broker: those of a process tell what it had in hand when a connection of it ended.
-        unsure = (event for event in history.events if event.event == "ack.info" and event.actor == "broker")
-        lost = (event.task for event in unsure)
-        if any(task in history.tasks and history.tasks[task].ran for task in lost):
-            return ""
-        if any(_ran_again(line, strike) for line in history.tasks.values() for strike in strikes):
-            return ""
-        return (
-            f"the acknowledgement that {_targets(strikes)} lost belongs to no known task, and no task ran again: "
-            "put the task's name or its id into the message"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class LostAtWork(Premise):
-    """A process that was lost for good had begun an attempt that was never recorded to have ended."""
-
-    def unmet(self, history: History, facts: RunFacts) -> str:
-        """By the attempts of the lost processes."""
-        strikes = list(_strikes(facts, "process_lost"))
-        attempts = [attempt for line in history.tasks.values() for attempt in line.attempts if attempt.ended_ns is None]
-        if any(attempt.actor == strike.target for attempt in attempts for strike in strikes):
-            return ""
-        return (
-            f"{_targets(strikes)} was not running a task when it was lost: let each handler run its task through "
-            "tasklab_probe.run_task"
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class LeaseOutlasted(Premise):
     """An attempt that ended by itself had worked for longer than the lease that the system states, or than its leases are by its record."""
 
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By the longest attempt."""
-        of_tasks = (events for name, events in history.leases.items() if _is_of_task(name, history))
+        of_tasks = (events for name, events in history.leases.items() if is_of_task(name, history))
         told_s = max((event.ttl_s or 0.0 for events in of_tasks for event in events), default=0.0)
         lease_s = max(facts.pace.get("lease_s", UNSTATED_S), told_s)
         attempts = [attempt for line in history.tasks.values() for attempt in line.attempts]
@@ -273,6 +157,9 @@ PREMISES: Mapping[str, type[Premise]] = {
         EnoughWork,
         WorkDuring,
         OpenDuring,
+        Waiting,
+        FailedDuring,
+        StruckAtWork,
         TaskTakenOver,
         LockTakenOver,
         KilledAfterEffect,
@@ -312,58 +199,6 @@ def _answers(history: History, facts: RunFacts) -> Iterator[str]:
             yield premise.unmet(history, facts)
 
 
-def _open_submissions(line: TaskTimeline, last_ns: int) -> Iterator[tuple[int, int]]:
-    """When each submission was asked for, and when its client was answered, or the record ends."""
-    for place, asked in enumerate(line.submissions):
-        if asked.event == "submit.invoke":
-            later = (event for event in line.submissions[place + 1 :] if event.actor == asked.actor)
-            yield asked.t_ns, next((event.t_ns for event in later if event.event != "submit.invoke"), last_ns)
-
-
-def _strikes(facts: RunFacts, fault: str) -> Iterator[FaultRecord]:
-    return (strike for strike in facts.strikes if strike.fault == fault and strike.bit_ns is not None)
-
-
-def _targets(strikes: Sequence[FaultRecord]) -> str:
-    return ", ".join(dict.fromkeys(strike.target for strike in strikes)) or "a process"
-
-
-def _was_taken_over(line: TaskTimeline, strike: FaultRecord) -> bool:
-    bit_ns = _bit_ns(strike)
-    for first in line.attempts:
-        if first.actor != strike.target or first.started_ns > bit_ns:
-            continue
-        if first.ended_ns is not None and first.ended_ns < bit_ns:
-            continue
-        failed_ns = first.ended_ns if first.outcome == "fail" else None
-        later = (one for one in line.attempts if one is not first and one.started_ns > bit_ns)
-        if any(failed_ns is None or one.started_ns < failed_ns for one in later):
-            return True
-    return False
-
-
-def _was_acquired_again(events: Sequence[Event], strike: FaultRecord) -> bool:
-    bit_ns = _bit_ns(strike)
-    before = [event for event in events if event.t_ns <= bit_ns]
-    if not before or before[-1].actor != strike.target or before[-1].event == "lease.released":
-        return False
-    following = next((event for event in events if event.t_ns > bit_ns and event.event != "lease.renewed"), None)
-    return following is not None and following.event == "lease.acquired"
-
-
-def _acted_and_died(line: TaskTimeline, strike: FaultRecord) -> bool:
-    bit_ns = _bit_ns(strike)
-    acted = any(effect.actor == strike.target and effect.t_ns <= bit_ns for effect in line.effects)
-    return acted and any(
-        attempt.actor == strike.target and attempt.started_ns <= bit_ns and (attempt.ended_ns or bit_ns) >= bit_ns
-        for attempt in line.attempts
-    )
-
-
-def _ran_again(line: TaskTimeline, strike: FaultRecord) -> bool:
-    return any(attempt.started_ns > _bit_ns(strike) for attempt in line.attempts[1:])
-
-
 def _was_cancelled_in_time(line: TaskTimeline) -> bool:
     ended_ns = min(
         (one.ended_ns for one in line.attempts if one.outcome == "ok" and one.ended_ns is not None), default=None
@@ -376,12 +211,3 @@ def _outlived_its_deadline(line: TaskTimeline, end_ns: int) -> bool:
         return False
     deadline_ns = ns_of(line.deadline_s)
     return not any(one.ended_ns is not None and one.ended_ns <= deadline_ns for one in line.attempts)
-
-
-def _is_of_task(resource: str, history: History) -> bool:
-    return resource.startswith("task:") or resource in history.tasks
-
-
-def _bit_ns(strike: FaultRecord) -> int:
-    assert strike.bit_ns is not None, "only strikes that bit are used"
-    return strike.bit_ns

@@ -31,8 +31,8 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     attempts: int | None = None
 
     @property
-    def ended_process(self) -> bool:
-        """Whether its process was dead during the fault."""
+    def crashed_process(self) -> bool:
+        """Whether it ended its process, or a child of it: the lab has recorded a crash in its name."""
         return self._excuses == "crash"
 
     @property

@@ -10,7 +10,8 @@ import msgspec
 from chaos.environments.simulated import SimulatedEnvironment
 from scenarios.errors import PluginFailed
 from scenarios.experiment.facts import describe_world
-from scenarios.judging.premises import Premise, stated_premises
+from scenarios.judging.premise import Premise
+from scenarios.judging.premises import stated_premises
 from scenarios.lookup import find_scenario, scenario_names, scenarios_testing
 from scenarios.record.history import Event
 from scenarios.record.run_facts import Turn

@@ -5,23 +5,28 @@ from typing import Any
 
 import pytest
 
+from scenarios.judging.premise import Premise
 from scenarios.judging.premises import (
-    AckOfKnownTask,
     CancelledInTime,
     DeadlinePassed,
     DiedOfTask,
     EnoughWork,
-    KilledAfterEffect,
     LeaseOutlasted,
+    Seen,
+    stated_premises,
+    unmet_premises,
+)
+from scenarios.judging.premises_of_strikes import (
+    AckOfKnownTask,
+    FailedDuring,
+    KilledAfterEffect,
     LockTakenOver,
     LostAtWork,
     OpenDuring,
-    Premise,
-    Seen,
+    StruckAtWork,
     TaskTakenOver,
+    Waiting,
     WorkDuring,
-    stated_premises,
-    unmet_premises,
 )
 from scenarios.judging.verdict import Ruling
 from scenarios.lookup import find_scenario, scenario_names
@@ -129,11 +134,41 @@ SWALLOWED = strike("ack_swallowed")
             "no submission was under way while service_paused was on: submit more tasks a second, or let the fault last longer",
         ),
         (
+            Waiting("keys_flushed"),
+            facts(strike("keys_flushed")),
+            "0.1 client submit.invoke a\n1.9 client submit.ok a\n3.0 worker-1 attempt.start a attempt=1",
+            CAUGHT,
+            "0 acknowledged tasks had not begun when keys_flushed bit, and at least 1 are needed: submit more tasks a second, or let them "
+            "work longer",
+        ),
+        (
+            FailedDuring("service_killed"),
+            facts(strike("service_killed")),
+            f"{CAUGHT}\n2.5 worker-1 attempt.fail a attempt=1 error=transient",
+            f"{CAUGHT}\n2.5 worker-1 attempt.ok a attempt=1",
+            "0 attempts failed while service_killed was on, and at least 1 are needed: let more tasks fail, or let the fault last longer",
+        ),
+        (
+            StruckAtWork("process_stopped"),
+            facts(strike("process_stopped")),
+            CAUGHT,
+            f"{CAUGHT}\n1.6 worker-1 attempt.ok a attempt=1",
+            "worker-1 was not running a task when process_stopped struck it: submit more tasks a second, or let them work longer; and let "
+            "each handler run its task through tasklab_probe.run_task",
+        ),
+        (
+            LostAtWork("child_killed"),
+            facts(strike("child_killed")),
+            CAUGHT,
+            f"{CAUGHT}\n1.6 worker-1 attempt.ok a attempt=1",
+            "worker-1 lost no running task: let each handler run its task through tasklab_probe.run_task",
+        ),
+        (
             LostAtWork(),
             facts(strike("process_lost")),
             CAUGHT,
             f"{CAUGHT}\n1.6 worker-1 attempt.ok a attempt=1",
-            "worker-1 was not running a task when it was lost: let each handler run its task through tasklab_probe.run_task",
+            "worker-1 lost no running task: let each handler run its task through tasklab_probe.run_task",
         ),
         (
             LeaseOutlasted(),

@@ -104,13 +104,28 @@ def test_many_tasks_are_one_doubt() -> None:
             "fault process_killed on worker-1 lacks the time of its bite or of its heal in run.json",
         ),
         (
-            strike(begun_ns=1, bit_ns=3 * NS_PER_S, healed_ns=4 * NS_PER_S),
+            strike(begun_ns=3 * NS_PER_S, bit_ns=3 * NS_PER_S, healed_ns=4 * NS_PER_S),
             "fault process_killed on worker-1 bit after all work was done",
+        ),
+        (
+            changed(strike(begun_ns=1, bit_ns=3 * NS_PER_S, healed_ns=4 * NS_PER_S), fault="process_paused"),
+            "fault process_paused on worker-1 bit after all work was done",
         ),
     ],
 )
 def test_a_strike_that_proves_nothing_is_doubted(struck: FaultRecord, doubt: str) -> None:
     assert violated_assumptions_of_run(facts(strikes=[struck]), history(SOUND, steps_of(struck)), {}) == [doubt]
+
+
+def test_a_worker_that_is_told_to_end_may_end_when_the_others_have_done_all_work() -> None:
+    """Seen with Dramatiq: eight threads, and the four of the worker that was left ran everything meanwhile."""
+    struck = changed(
+        strike(begun_ns=1, bit_ns=3 * NS_PER_S, healed_ns=4 * NS_PER_S), fault="process_stopped", excuses="crash"
+    )
+
+    seen = history(SOUND, steps_of(struck), "3 worker-1 crash")
+
+    assert violated_assumptions_of_run(facts(strikes=[struck]), seen, {}) == []
 
 
 def test_a_drawn_fault_that_comes_late_or_never_says_nothing_of_the_others() -> None:

@@ -9,8 +9,10 @@ import pytest
 from chaos.environment import SERVICE_NAMES, ProcessSpec, ServiceName, Services
 from chaos.faults import (
     DegradeNetwork,
+    EvictKeys,
     FailOverRedis,
     Fault,
+    FlushKeys,
     KillProcess,
     KillService,
     LoseProcess,
@@ -20,7 +22,15 @@ from chaos.faults import (
 from scenarios.contract.capabilities import OWN_BODY
 from scenarios.contract.system import Handlers
 from scenarios.errors import NotApplicable, RunFailed
-from scenarios.experiment.fitting import PARTS, aimed, check_capabilities, parts_of, processes_of, processes_to_link
+from scenarios.experiment.fitting import (
+    PARTS,
+    aimed,
+    check_capabilities,
+    parts_of,
+    process_playing,
+    processes_of,
+    processes_to_link,
+)
 from scenarios.experiment.scenario import (
     AtStart,
     AttemptBegun,
@@ -80,25 +90,47 @@ def link(struck: Scenario, *, system: Acme | None = None, world: World | None = 
 @pytest.mark.parametrize(
     ("needs", "struck"),
     [
-        ({"mysql", "redis", "rabbitmq"}, ("rabbitmq", "mysql", "redis")),
-        ({"redis"}, ("redis", "database", "redis")),
-        ({"redis", "postgresql"}, ("redis", "postgresql", "redis")),
-        ({"postgresql"}, ("postgresql", "postgresql", "redis")),
-        (set(), ("broker", "database", "redis")),
+        ({"mysql", "redis", "rabbitmq"}, ("rabbitmq", "mysql", "result backend", "redis")),
+        ({"redis", "rabbitmq"}, ("rabbitmq", "database", "redis", "cache")),
+        ({"redis"}, ("redis", "database", "result backend", "cache")),
+        ({"redis", "postgresql"}, ("redis", "postgresql", "result backend", "cache")),
+        ({"postgresql"}, ("postgresql", "postgresql", "result backend", "cache")),
+        (set(), PARTS),
     ],
 )
 def test_what_strikes_a_part_strikes_the_service_that_plays_it(
     needs: set[ServiceName], struck: tuple[str, ...]
 ) -> None:
-    stated = scenario(KillService("broker"), DegradeNetwork("worker", "database", "delay", 5.0), FailOverRedis())
+    stated = scenario(
+        KillService("broker"),
+        DegradeNetwork("worker", "database", "delay", 5.0),
+        FlushKeys("result backend"),
+        EvictKeys("cache"),
+    )
 
     found = aimed(stated, frozenset(needs))
 
     assert tuple(strike.fault.struck_service for strike in found.strikes) == struck
 
 
-def test_every_part_is_played_by_a_service_of_a_system_that_needs_all() -> None:
-    assert set(parts_of(ALL)) == set(PARTS)
+def test_every_part_is_played_in_some_system() -> None:
+    assert {*parts_of(ALL), *parts_of(frozenset({"rabbitmq", "redis"}))} == set(PARTS)
+
+
+@pytest.mark.parametrize(
+    ("named", "found"),
+    [
+        ("worker", "worker-1"),
+        ("worker:1", "worker-1"),
+        ("worker:2", "worker-2"),
+        ("worker:3", None),
+        ("worker:0", None),
+    ],
+)
+def test_a_process_is_named_by_its_role_and_its_place_among_those_of_that_role(named: str, found: str | None) -> None:
+    roles = {"api": ("api", "relay"), "worker-1": ("worker",), "worker-2": ("worker",)}
+
+    assert process_playing(named, roles) == found
 
 
 def test_a_fault_on_a_part_that_no_service_plays_has_no_target() -> None:

@@ -22,7 +22,7 @@ def read_contents(address: RedisAddress) -> Iterator[ServiceItem]:
     Raises:
         ServiceUnavailable: the server does not answer.
     """
-    host, port = _primary(address)
+    host, port = server.present_primary(address)
     try:
         with closing(_client(host, port)) as client:
             for key in islice(client.scan_iter(count=1_000), CONTENTS_MAX):
@@ -32,12 +32,6 @@ def read_contents(address: RedisAddress) -> Iterator[ServiceItem]:
                     yield ServiceItem(f"redis {kind} {name}", f"{name} {item}")
     except redis.RedisError as error:
         raise ServiceUnavailable("redis", f"its keys cannot be read: {error}") from error
-
-
-def _primary(address: RedisAddress) -> tuple[str, int]:
-    """As the Sentinels say, where there are any: a failover may have moved it."""
-    found = server.ask_primary(address.sentinels, address.primary_name) if address.sentinels else None
-    return found or (address.host, address.port)
 
 
 def _client(host: str, port: int) -> "redis.Redis":

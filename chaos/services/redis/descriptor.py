@@ -12,6 +12,7 @@ from chaos.services.exchange import as_os_errors
 from chaos.services.redis import server
 from chaos.services.redis.container import RedisContainer
 from chaos.services.redis.contents import read_contents
+from chaos.services.redis.plain import PlainRedisServer
 from chaos.services.url import split_url
 
 KEYS_PER_SCAN = 1_000
@@ -88,7 +89,7 @@ def proxy_kinds(address: RedisAddress) -> tuple[ProxyKind, ...]:
 DESCRIPTOR = ServiceDescriptor(
     name="redis",
     address=RedisAddress,
-    server=server.RedisServer,
+    server=PlainRedisServer,
     container=RedisContainer,
     image="redis:7",
     read_url=read_url,
@@ -99,4 +100,5 @@ DESCRIPTOR = ServiceDescriptor(
     remove=remove,
     contents=lambda address, _: read_contents(address),
     proxy_kinds=proxy_kinds,
+    replicated=server.RedisServer,
 )

@@ -1,6 +1,7 @@
 """Redis: a primary, its replica and three Sentinels; its round trip is a replicated write, with all Sentinels ready for a failover."""
 
 import secrets
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -128,6 +129,12 @@ def missing_at_sentinels(
     return ""
 
 
+def present_primary(address: RedisAddress) -> tuple[str, int]:
+    """Host and port of the primary: as the Sentinels say, where there are any, because a failover may have moved it."""
+    found = ask_primary(address.sentinels, address.primary_name) if address.sentinels else None
+    return found or (address.host, address.port)
+
+
 def ask_primary(sentinels: Sequence[tuple[str, int]], primary_name: str) -> tuple[str, int] | None:
     """The address that a majority of the Sentinels gives, or None without a majority."""
     answers: Counter[tuple[str, int]] = Counter()
@@ -216,6 +223,11 @@ class RedisServer(Server):
         """From INFO."""
         return read_version(LOOPBACK, self.primary_port())
 
+    def remove_data(self) -> None:
+        """Remove the files of the killed nodes: started again, they hold no key."""
+        for port in self.node_ports:
+            shutil.rmtree(self._data(port))
+
     def node(self, port: int) -> ChildProcess:
         """The process of the node on that port."""
         return self._nodes[port]
@@ -223,13 +235,16 @@ class RedisServer(Server):
     def spawn_node(self, port: int, *, replica_of: int | None) -> None:
         """Start one node on its data, as primary or as a replica of the node on another port; does not wait."""
         program = binaries.require(self.name, "redis-server")
-        directory = self.directory / f"node-{port}"
+        directory = self._data(port)
         directory.mkdir(exist_ok=True)
         argv = [str(program), "--port", str(port), "--dir", str(directory), *NODE_ARGUMENTS]
         if replica_of is not None:
             argv += ["--replicaof", LOOPBACK, str(replica_of)]
         log = self.directory / f"node-{port}.log"
         self._nodes[port] = self._warden.spawn(f"redis node {port}", argv, log=log, cwd=directory)
+
+    def _data(self, port: int) -> Path:
+        return self.directory / f"node-{port}"
 
     def _prepare(self, deadline: Deadline) -> None:
         binaries.require(self.name, "redis-server")

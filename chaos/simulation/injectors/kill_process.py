@@ -2,7 +2,7 @@
 
 from random import Random
 
-from chaos.faults import KillProcess, LoseProcess
+from chaos.faults import KillProcess, LoseProcess, StopProcess
 from chaos.simulation.injectors.steps import SimulatedInjection, process_of
 from chaos.simulation.world import SimulatedProcess, World
 
@@ -10,7 +10,7 @@ from chaos.simulation.world import SimulatedProcess, World
 class SimulatedProcessKill(SimulatedInjection):
     """Its fibers end, and its connections are closed."""
 
-    def __init__(self, fault: KillProcess | LoseProcess, process: SimulatedProcess, world: World) -> None:
+    def __init__(self, fault: KillProcess | LoseProcess | StopProcess, process: SimulatedProcess, world: World) -> None:
         super().__init__(fault, process.name, world)
         self._process = process
 

@@ -28,6 +28,7 @@ INSPECT_S = 2.0
 EARLY_ACK_URL = "https://docs.celeryq.dev/en/stable/glossary.html#term-early-acknowledgment"
 LOST_URL = "https://docs.celeryq.dev/en/stable/userguide/configuration.html#task-reject-on-worker-lost"
 CONCURRENCY = "2"
+FORKING_POOLS = ("prefork", "processes")
 STATES = {"STARTED": "RUNNING", "RETRY": "RETRYING", "SUCCESS": "SUCCEEDED", "FAILURE": "DEAD", "REVOKED": "CANCELLED"}
 """Celery's words for how a task is, in the lab's."""
 
@@ -42,10 +43,9 @@ class CeleryQueue:
         choice = app.choice
         self.needs = {app.broker, *(["redis"] if app.backend == "redis" else [])}
         self.claims = set(choice.claims or (*CLAIMS, *(["outcome_reported"] if app.stores_results else [])))
-        self.capabilities = {"submit", "due", *(["status"] if app.stores_results else [])}
+        forks = app.conf.worker_pool in FORKING_POOLS and not _states(choice, "--pool", "-P")
+        self.capabilities = {"submit", "due", *(["status"] if app.stores_results else []), *(["pool"] if forks else [])}
         self.capabilities |= tasklab_body.capabilities(app.own, app.stores_results)
-        # A URL names one Redis. Whether in production that address follows a promoted replica the lab cannot know; here it does not.
-        self.reservations = {"redis_failed_over": self.claims if "redis" in self.needs else set()}
         delays_s = app.retries.delays_s()
         lease_s = app.lease_s()
         taken_over_s = (app.message_lease_s() or 0.0) + app.sweep_s()

@@ -35,7 +35,7 @@ class Dramatiq:
         choice = app.choice
         self.needs = {app.service, *(["redis"] if app.stores_results else [])}
         self.claims = set(choice.claims or (*CLAIMS, *(["outcome_reported"] if app.stores_results else [])))
-        self.capabilities = {"submit", *(["status"] if app.stores_results else [])}
+        self.capabilities = {"submit", "pool", *(["status"] if app.stores_results else [])}
         self.capabilities |= tasklab_body.capabilities(app.own, app.stores_results)
         delays_s = app.delays_s()
         longest_s = max((most for _, most in delays_s or ()), default=0.0)

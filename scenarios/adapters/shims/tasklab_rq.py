@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Tuple
 import rq.utils
 import tasklab_adapter
 import tasklab_body
+from rq import SimpleWorker
 from rq.exceptions import NoSuchJobError
 from tasklab_adapter import Choice
 from tasklab_plugin import Account, Outcome, Pace, Policy, ProcessSpec, ReadStatus, Submit
@@ -57,6 +58,7 @@ class Rq:
             *(["status"] if keeps else []),
             *(["due"] if app.has_scheduler else []),
             *tasklab_body.capabilities(app.own, keeps),
+            *([] if issubclass(app.worker_class, SimpleWorker) else ["pool"]),
         }
         longest_s = max((most for _, most in app.delays_s()), default=0.0)
         self.pace = Pace(quiet_s=BUSY_S + longest_s + app.takeover_s(), lease_s=app.lease_s())
@@ -68,9 +70,6 @@ class Rq:
             budget_s=self.budget_s,
             result_ttl_s=float(app.result_ttl_s) if app.result_ttl_s > 0 else None,
         )
-        self.reservations = {
-            "redis_failed_over": sorted(self.claims)
-        }  # the app states one address, and asks no Sentinel
         self.facts = app.facts()
         waits = any(app.intervals_now) and not app.has_scheduler
         self.documented = {"no_stuck_task": UNSCHEDULED, "no_lost_task": UNSCHEDULED} if waits else {}

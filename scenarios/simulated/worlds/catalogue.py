@@ -1,6 +1,8 @@
 """A scenario of the catalogue as a simulated world: the same plan as on real services."""
 
 from chaos.simulation import SERVICES
+from chaos.simulation.injectors import can
+from scenarios.errors import NotApplicable
 from scenarios.experiment import plan as nemesis
 from scenarios.experiment.arrival import RedriveWhenDead
 from scenarios.experiment.fitting import aimed, check_capabilities
@@ -14,7 +16,7 @@ READ_EVERY_S = 0.1
 ERRATIC = DelayPlan("erratic", slow_share=0.05, slow_s=0.05)
 
 
-_PLANNED = frozenset({"submit", "status", "key", "cancel", "deadline", "redrive", "result", "children"})
+_PLANNED = frozenset({"submit", "status", "key", "cancel", "deadline", "redrive", "result", "children", "sentinels"})
 """What the plan of a world can hold: no due times, ordering keys, priorities, scopes, pauses and schedules."""
 
 
@@ -24,10 +26,18 @@ def capabilities_in(terms: Terms) -> frozenset[str]:
 
 
 def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
-    """The world of this scenario and seed: submissions, strikes and delays."""
+    """The world of this scenario and seed: submissions, strikes and delays.
+
+    Raises:
+        NotApplicable: a fault of it has no target in any world, or the system lacks a capability that it needs.
+    """
     check_capabilities(scenario, capabilities_in(terms))
+    scenario = aimed(scenario, frozenset(SERVICES))
+    for strike in scenario.strikes:
+        if why := can(strike.fault):
+            raise NotApplicable(why)
     plan = nemesis.plan(
-        aimed(scenario, frozenset(SERVICES)),
+        scenario,
         seed,
         policy=terms.policy,
         pace=terms.pace,

@@ -7,7 +7,7 @@ from random import Random
 
 import msgspec
 
-from scenarios.judging.premises import UNSTATED_S
+from scenarios.judging.premise import UNSTATED_S
 from scenarios.simulated.system import Terms
 from scenarios.simulated.worlds.plan import PlannedTask, WorldPlan
 

@@ -20,7 +20,7 @@ from chaos.faults import (
     WithholdConfirm,
 )
 from chaos.simulation import SERVICES
-from scenarios.judging.premises import UNSTATED_S
+from scenarios.judging.premise import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
 from scenarios.simulated.worlds.database_faults import with_database_faults
 from scenarios.simulated.worlds.late_cancels import with_late_cancels

@@ -8,7 +8,7 @@ from random import Random
 import msgspec
 
 from chaos.faults import PauseProcess
-from scenarios.judging.premises import UNSTATED_S
+from scenarios.judging.premise import UNSTATED_S
 from scenarios.simulated.system import Terms
 from scenarios.simulated.worlds.plan import (
     SURE_TRIES,

@@ -40,6 +40,7 @@ class Naive:
             }
         )
     )
+    capabilities: frozenset[str] = frozenset({"submit", "status", "sentinels"})
     policy: Policy = field(default_factory=lambda: Policy(attempts_max=4, budget_s=20.0))
     # No safety net: a task that makes no progress soon after healing never will.
     pace: Pace = field(default_factory=lambda: Pace(quiet_s=5.0))

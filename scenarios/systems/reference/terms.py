@@ -65,10 +65,13 @@ CLAIMS = frozenset(
 )
 """Not claimed: features that do not exist yet, and nothing_leaked where nothing is searched for."""
 
-CAPABILITIES = frozenset({"submit", "status", "key", "cancel", "deadline", "redrive", "result"})
+CAPABILITIES = frozenset({"submit", "status", "key", "cancel", "deadline", "redrive", "result", "sentinels"})
 
-RESERVATIONS: Mapping[str, frozenset[Guarantee]] = {"redis_failed_over": frozenset({Guarantee.SINGLE_HOLDER})}
-"""After a failover Redis may have lost a lock, which then has two holders (reference_impl.fast.lock); the fence protects the data."""
+RESERVATIONS: Mapping[str, frozenset[Guarantee]] = {
+    fault: frozenset({Guarantee.SINGLE_HOLDER})
+    for fault in ("redis_failed_over", "keys_flushed", "keys_evicted", "service_restarted_empty")
+}
+"""After any of these Redis may have lost a lock, which then has two holders (reference_impl.fast.lock); the fence protects the data."""
 
 
 REST_ON: Mapping[str, frozenset[Guarantee]] = {

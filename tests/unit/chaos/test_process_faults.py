@@ -13,13 +13,37 @@ from chaos.deadline import Deadline, wait
 from chaos.environment import Environment, ProcessSpec, Services
 from chaos.environments.embedded import EmbeddedEnvironment
 from chaos.errors import ChaosError, FaultDidNotBite, FaultDidNotHeal, ProcessFailed
-from chaos.faults import DegradeNetwork, Fault, KillProcess, KillService, PauseProcess, SwallowAck
+from chaos.faults import (
+    DegradeNetwork,
+    Fault,
+    KillChild,
+    KillProcess,
+    KillService,
+    PauseProcess,
+    StopProcess,
+    SwallowAck,
+)
 from chaos.hosting.processes import HostedProcess
+from chaos.injectors import kill_child
 from tests.leftovers import find_leftovers
 
 PATIENCE_S = 30.0
 TWO_THREADS = "import threading, time; threading.Thread(target=time.sleep, args=(1000,)).start(); print('up', flush=True); time.sleep(1000)"
 FAMILY = "sh -c 'echo up; exec sleep 1000' & sleep 1000"
+
+POOL = """
+import os, socket, sys, time
+listener = socket.create_server(("127.0.0.1", 0))
+for connects in (False, True):
+    if os.fork() == 0:
+        line = socket.create_connection(listener.getsockname()) if connects else None
+        if connects:
+            print("up", os.getpid(), flush=True)
+        time.sleep(1000)
+kept = listener.accept()
+time.sleep(1000)
+"""
+"""A process with two children, of which the second has a connection."""
 
 Start = Callable[..., HostedProcess]
 
@@ -121,6 +145,90 @@ def test_a_killed_process_that_does_not_start_again_is_not_healed(
 
     with pytest.raises(FaultDidNotHeal, match=r"(?s)exit code 5.*I was here"):
         injection.await_healed(PATIENCE_S)
+
+
+def test_a_stopped_process_ends_by_itself_and_runs_again(
+    world: EmbeddedEnvironment, services: Services, start: Start
+) -> None:
+    process = start("sh", "-c", "trap 'exit 7' TERM; echo born; while :; do sleep 0.05; done")
+    await_log(process, "born")
+    first = process.pid
+    injection = world.injection(StopProcess("worker"), services, {"worker-1": process})
+
+    injection.begin()
+    evidence = injection.await_bite(PATIENCE_S).words
+
+    assert evidence.startswith(f"pid {first} got SIGTERM and ended with exit code 7 after 0.")
+    injection.end()
+    injection.end()
+    injection.await_healed(PATIENCE_S)
+    assert process.is_alive()
+    await_log(process, "born\nborn\n")
+
+
+def test_a_second_signal_reaches_a_process_that_has_not_ended(
+    world: EmbeddedEnvironment, services: Services, start: Start
+) -> None:
+    process = start("sh", "-c", "trap 'trap \"exit 8\" TERM' TERM; echo born; while :; do sleep 0.05; done")
+    await_log(process, "born")
+    injection = world.injection(StopProcess("worker", signals=2), services, {"worker-1": process})
+
+    injection.begin()
+
+    assert "got SIGTERM and ended with exit code 8" in injection.await_bite(PATIENCE_S).words
+    injection.end()
+
+
+def test_a_process_that_outlives_its_time_of_grace_is_killed(
+    world: EmbeddedEnvironment, services: Services, start: Start
+) -> None:
+    process = start("sh", "-c", "trap '' TERM; echo born; while :; do sleep 0.05; done")
+    await_log(process, "born")
+    injection = world.injection(StopProcess("worker", grace_s=0.2), services, {"worker-1": process})
+
+    injection.begin()
+
+    assert "got SIGTERM and did not end, and was killed after 0." in injection.await_bite(PATIENCE_S).words
+    assert process.exit_code() == -signal.SIGKILL
+    injection.end()
+
+
+def test_a_process_that_has_ended_cannot_be_stopped(
+    world: EmbeddedEnvironment, services: Services, start: Start
+) -> None:
+    process = start("sh", "-c", "exit 4")
+    wait(lambda: "" if not process.is_alive() else "its end", Deadline.after(PATIENCE_S))
+
+    with pytest.raises(FaultDidNotBite, match="it has ended already"):
+        world.injection(StopProcess("worker"), services, {"worker-1": process}).begin()
+
+
+def test_of_a_pool_the_child_with_a_connection_is_killed_and_its_parent_goes_on(
+    world: EmbeddedEnvironment, services: Services, start: Start
+) -> None:
+    process = start(sys.executable, "-c", POOL)
+    await_log(process, "up")
+    child = int(process.log.read_text().split()[1])
+    injection = world.injection(KillChild("worker"), services, {"worker-1": process})
+
+    injection.begin()
+    evidence = injection.await_bite(PATIENCE_S).words
+
+    assert evidence == f"pid {child}, a child of pid {process.pid}, ended by SIGKILL"
+    injection.end()
+    injection.await_healed(PATIENCE_S)
+    assert process.is_alive()
+    assert len(family(process)) == 3
+
+
+def test_a_process_without_children_has_no_child_to_kill(
+    world: EmbeddedEnvironment, services: Services, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kill_child, "FOUND_WITHIN_S", 0.1)
+    process = start()
+
+    with pytest.raises(FaultDidNotBite, match="its tasks run in the process itself"):
+        world.injection(KillChild("worker"), services, {"worker-1": process}).begin()
 
 
 @pytest.mark.parametrize(

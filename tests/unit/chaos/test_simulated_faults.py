@@ -9,13 +9,17 @@ from chaos.errors import ChaosError, FaultDidNotBite
 from chaos.faults import (
     FAULTS,
     DegradeNetwork,
+    EvictKeys,
     FailOverRedis,
     Fault,
+    FlushKeys,
+    KillChild,
     KillProcess,
     KillService,
     LoseProcess,
     PauseProcess,
     PauseService,
+    StopProcess,
     SwallowAck,
     WithholdConfirm,
     injector_name,
@@ -362,9 +366,23 @@ def test_a_failover_bites_when_the_replica_has_taken_over(small: SmallWorld) -> 
     small.run(body)
 
 
+def test_a_stopped_process_runs_again_when_it_is_started_again(small: SmallWorld) -> None:
+    def body() -> None:
+        fault = strike(small, StopProcess("worker-1"))
+        assert not small.process.is_alive()
+        fault.end()
+        fault.await_healed(TIMEOUT_S)
+        assert small.process.is_alive()
+
+    small.run(body)
+
+
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
+        (KillChild("worker-1"), "its processes have no children"),
+        (FlushKeys("rabbitmq"), "keys_flushed strikes the keys of a Redis, not rabbitmq"),
+        (EvictKeys("redis", "lifo"), "no policy of eviction is called 'lifo'"),
         (KillProcess("nobody"), "no process here has the name or role 'nobody'"),
         (KillService("kafka"), "no service 'kafka' here"),
         (PauseService("kafka"), "no service 'kafka' here"),

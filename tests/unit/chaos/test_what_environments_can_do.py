@@ -16,13 +16,18 @@ from chaos.errors import ChaosError
 from chaos.faults import (
     FAULTS,
     DegradeNetwork,
+    EvictKeys,
     FailOverRedis,
     Fault,
+    FlushKeys,
+    KillChild,
     KillProcess,
     KillService,
     LoseProcess,
     PauseProcess,
     PauseService,
+    RestartEmpty,
+    StopProcess,
     SwallowAck,
     WithholdConfirm,
 )
@@ -31,10 +36,15 @@ from chaos.injectors.injector import injector_of
 FAULTS_TO_DO: tuple[Fault, ...] = (
     KillProcess("worker-1"),
     LoseProcess("worker-1"),
+    StopProcess("worker-1"),
+    KillChild("worker-1"),
     PauseProcess("worker-1"),
     KillService("rabbitmq"),
     PauseService("mysql"),
     FailOverRedis(),
+    FlushKeys("redis"),
+    EvictKeys("redis"),
+    RestartEmpty("redis"),
     SwallowAck("worker-1", 1),
     WithholdConfirm("relay-1", 1),
     DegradeNetwork("worker-1", "mysql", "delay", 5.0),
@@ -63,6 +73,9 @@ def external() -> ExternalEnvironment:
             {
                 "service_killed": NO_OWN.format("embedded", "service_killed", "local, containers"),
                 "service_paused": NO_OWN.format("embedded", "service_paused", "local, containers"),
+                "keys_flushed": NO_OWN.format("embedded", "keys_flushed", "local, containers"),
+                "keys_evicted": NO_OWN.format("embedded", "keys_evicted", "local, containers"),
+                "service_restarted_empty": NO_OWN.format("embedded", "service_restarted_empty", "local"),
                 "redis_failed_over": NO_OWN.format("embedded", "redis_failed_over", "local"),
                 **{
                     name: NO_SERVICES.format(name) + " (possible in: local, containers, external)"
@@ -81,7 +94,9 @@ def external() -> ExternalEnvironment:
             ContainersEnvironment(),
             {
                 "redis_failed_over": "the environment 'containers' cannot do redis_failed_over: its Redis has no replica and "
-                "no Sentinels (possible in: local)"
+                "no Sentinels (possible in: local)",
+                "service_restarted_empty": "the environment 'containers' cannot do service_restarted_empty: it does not keep the files "
+                "of its services in a directory of its own (possible in: local)",
             },
         ),
         (
@@ -89,6 +104,9 @@ def external() -> ExternalEnvironment:
             {
                 "service_killed": NO_OWN.format("external", "service_killed", "local, containers"),
                 "service_paused": NO_OWN.format("external", "service_paused", "local, containers"),
+                "keys_flushed": NO_OWN.format("external", "keys_flushed", "local, containers"),
+                "keys_evicted": NO_OWN.format("external", "keys_evicted", "local, containers"),
+                "service_restarted_empty": NO_OWN.format("external", "service_restarted_empty", "local"),
                 "redis_failed_over": NO_OWN.format("external", "redis_failed_over", "local"),
             },
         ),
@@ -121,6 +139,19 @@ def test_a_program_that_is_missing_is_named_with_its_remedy(monkeypatch: pytest.
         "the environment 'local' cannot do network_degraded: no toxiproxy-server on this machine; to get it: "
         + binaries.TOXIPROXY
     )
+
+
+def test_a_redis_without_sentinels_is_linked_and_not_failed_over() -> None:
+    plain = LocalEnvironment(["redis"], sentinels=False)
+
+    assert plain.can(DegradeNetwork("worker-1", "redis", "reset", 5.0)) == ""
+    assert "its Redis has no replica and no Sentinels" in plain.can(FailOverRedis())
+
+
+def test_keys_are_struck_only_in_a_redis() -> None:
+    why = LocalEnvironment().can(FlushKeys("rabbitmq"))
+
+    assert why == "keys_flushed strikes the keys of a Redis, not rabbitmq"
 
 
 def test_a_value_that_makes_no_sense_is_refused_in_every_environment() -> None:

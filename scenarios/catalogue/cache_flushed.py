@@ -1,0 +1,27 @@
+"""Every key of the cache is removed."""
+
+from chaos.faults import FlushKeys
+from scenarios.experiment.scenario import Between, Effects, ReportsProgress, Scenario, Strike, WorkDuring, Workload
+from scenarios.judging.guarantees import Guarantee
+
+SCENARIO = Scenario(
+    name="cache_flushed",
+    story=(
+        "Every key of the cache is removed while tasks are submitted and executed: locks, counters, progress. "
+        "Only fast state may be lost with it; no task may be lost, stuck or done twice."
+    ),
+    workload=Workload(
+        tasks=80, rate_per_s=25, work_s=Between(0.01, 0.05), failing_once=8, traits=(ReportsProgress(percent=30),)
+    ),
+    strikes=(Strike(FlushKeys("cache"), when=Effects(count=Between(15, 40)), lasts_s=Between(0.2, 1.0)),),
+    premises=(WorkDuring(FlushKeys.name),),
+    at_stake=(
+        Guarantee.NO_LOST_TASK,
+        Guarantee.NO_STUCK_TASK,
+        Guarantee.EXACTLY_ONE_EFFECT,
+        Guarantee.DUPLICATES_EXPLAINED,
+        Guarantee.STATUS_TRUTHFUL,
+        Guarantee.FENCED_WRITES,
+        Guarantee.RECOVERS_IN_TIME,
+    ),
+)

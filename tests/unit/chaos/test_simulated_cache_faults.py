@@ -1,0 +1,52 @@
+"""What a simulated Redis loses by a flush, an eviction and a start without its files."""
+
+import pytest
+
+from chaos.errors import FaultDidNotBite
+from chaos.faults import EvictKeys, Fault, FlushKeys, RestartEmpty
+from tests.unit.chaos.small_world import SmallWorld
+from tests.unit.chaos.test_simulated_faults import TIMEOUT_S, ask, make, strike
+
+
+@pytest.fixture
+def small() -> SmallWorld:
+    return SmallWorld()
+
+
+@pytest.mark.parametrize(
+    "fault", [FlushKeys("redis"), EvictKeys("redis"), RestartEmpty("redis")], ids=lambda one: one.name
+)
+def test_a_cache_that_loses_its_keys_has_lost_them_on_its_replica_too(small: SmallWorld, fault: Fault) -> None:
+    def body() -> None:
+        cache = small.world.cache
+        cache.put("lock", "worker-1")
+        small.rest(1.0)  # by now the replica has it
+
+        struck = strike(small, fault)
+        struck.await_bite(TIMEOUT_S)
+        struck.end()
+        struck.end()
+        struck.await_healed(TIMEOUT_S)
+
+        assert cache.keys() == []
+        cache.fail_over()
+        assert cache.keys() == []
+        assert ask(small.process.lines["redis"]) == "answered"
+
+    small.run(body)
+
+
+def test_an_eviction_takes_some_keys_and_a_flush_without_keys_has_no_target(small: SmallWorld) -> None:
+    def body() -> None:
+        with pytest.raises(FaultDidNotBite, match="it holds no key"):
+            make(small, FlushKeys("redis"))
+        for number in range(20):
+            small.world.cache.put(f"key-{number}", number)
+
+        evidence = strike(small, EvictKeys("redis")).await_bite(TIMEOUT_S).words
+
+        left = len(small.world.cache.keys())
+        assert 0 <= left < 20
+        assert evidence == f"{20 - left} keys are gone"
+
+    small.run(body)
