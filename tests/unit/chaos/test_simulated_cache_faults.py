@@ -1,9 +1,9 @@
-"""What a simulated Redis loses by a flush, an eviction and a start without its files."""
+"""Faults of a simulated Redis: its failover, and what it loses by a flush, an eviction and a start without its files."""
 
 import pytest
 
 from chaos.errors import FaultDidNotBite
-from chaos.faults import EvictKeys, Fault, FlushKeys, RestartEmpty
+from chaos.faults import EvictKeys, FailOverRedis, Fault, FlushKeys, RestartEmpty
 from tests.unit.chaos.small_world import SmallWorld
 from tests.unit.chaos.test_simulated_faults import TIMEOUT_S, ask, make, strike
 
@@ -48,5 +48,22 @@ def test_an_eviction_takes_some_keys_and_a_flush_without_keys_has_no_target(smal
         left = len(small.world.cache.keys())
         assert 0 <= left < 20
         assert evidence == f"{20 - left} keys are gone"
+
+    small.run(body)
+
+
+def test_a_failover_bites_when_the_replica_has_taken_over(small: SmallWorld) -> None:
+    def body() -> None:
+        line = small.process.lines["redis"]
+        fault = strike(small, FailOverRedis())
+        assert ask(line) == "refused"
+
+        with pytest.raises(FaultDidNotBite, match="not agreed yet"):
+            fault.await_bite(0.1)
+        fault.await_bite(TIMEOUT_S)
+
+        assert ask(line) == "answered"
+        fault.end()
+        assert ask(line) == "answered"
 
     small.run(body)

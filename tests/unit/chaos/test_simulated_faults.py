@@ -10,7 +10,6 @@ from chaos.faults import (
     FAULTS,
     DegradeNetwork,
     EvictKeys,
-    FailOverRedis,
     Fault,
     FlushKeys,
     KillChild,
@@ -345,23 +344,6 @@ def test_a_killed_service_refuses_until_it_is_started_again(small: SmallWorld) -
         fault.end()
 
         assert ask(small.process.lines["rabbitmq"]) == "answered"
-
-    small.run(body)
-
-
-def test_a_failover_bites_when_the_replica_has_taken_over(small: SmallWorld) -> None:
-    def body() -> None:
-        line = small.process.lines["redis"]
-        fault = strike(small, FailOverRedis())
-        assert ask(line) == "refused"
-
-        with pytest.raises(FaultDidNotBite, match="not agreed yet"):
-            fault.await_bite(0.1)
-        fault.await_bite(TIMEOUT_S)
-
-        assert ask(line) == "answered"
-        fault.end()
-        assert ask(line) == "answered"
 
     small.run(body)
 
