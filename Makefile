@@ -25,7 +25,7 @@ demo: $(VENV)/installed
 
 # A missing service fails the tests in CI; elsewhere its tests are skipped with their reason.
 test: $(VENV)/installed-dev
-	@.ci/services $(BIN) || { test -z "$$CI" && echo "going on without services: tests that need them are skipped"; }
+	@$(BIN)/tasklab services install --yes --with-browser || { test -z "$$CI" && echo "going on without services: tests that need them are skipped"; }
 	$(MAKE) lint
 	$(PYTEST)
 
@@ -40,7 +40,7 @@ test-adapters: $(VENV)/installed-dev
 	$(PYTEST) --dist load -m adapters --tasklab-out runs/adapters tests/third_party
 
 services: $(VENV)/installed
-	.ci/services $(BIN)
+	$(BIN)/tasklab services install --yes --with-browser
 	$(BIN)/tasklab doctor
 
 lint: $(VENV)/installed-dev

@@ -5,45 +5,69 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.errors import ServiceUnavailable
 
 VERSION_TIMEOUT_S = 10.0
-DEBIAN = "`make services`, or apt-get install mariadb-server redis-server rabbitmq-server postgresql"
-TOXIPROXY = (
-    "`make services`, or go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0, as toxiproxy-server on PATH"
-)
+INSTALL = "`tasklab services install`"
+"""What brings missing programs; `chaos/installation.py` has its commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A server program that the lab may start; `names`: its names in different distributions.
+    """A program that the lab may start; `names`: its names in different distributions.
 
-    `service`: the service that needs it; None: faults on the network need it. `version`: the argument that makes it print
-    its version and end, or None where there is no cheap one.
+    `service`: the service that needs it; None: what `used_for` says. `version`: the argument that makes it print its version and
+    end, or None where there is no cheap one. `packages`: by package manager, the package that brings it.
     """
 
     name: str
     names: tuple[str, ...]
     service: str | None
     version: str | None
-    remedy: str = DEBIAN
+    packages: Mapping[str, str]
+    used_for: str = "network faults"
 
+
+MYSQL = {"apt-get": "mariadb-server", "dnf": "mariadb-server", "brew": "mariadb"}
+REDIS = {"apt-get": "redis-server", "dnf": "redis", "brew": "redis"}
+RABBITMQ = {"apt-get": "rabbitmq-server", "dnf": "rabbitmq-server", "brew": "rabbitmq"}
+POSTGRESQL = {"apt-get": "postgresql", "dnf": "postgresql-server", "brew": "postgresql@17"}
+TOXIPROXY = {"brew": "shopify/shopify/toxiproxy"}
 
 PROGRAMS: tuple[Program, ...] = (
-    Program("mariadbd", ("mariadbd", "mysqld"), "mysql", "--version"),
-    Program("mariadb-install-db", ("mariadb-install-db", "mysql_install_db"), "mysql", None),
-    Program("redis-server", ("redis-server",), "redis", "--version"),
-    Program("rabbitmq-server", ("rabbitmq-server",), "rabbitmq", None),
-    Program("epmd", ("epmd",), "rabbitmq", None),
-    Program("erl", ("erl",), "rabbitmq", None),
-    Program("postgres", ("postgres",), "postgresql", "--version"),
-    Program("initdb", ("initdb",), "postgresql", None),
+    Program("mariadbd", ("mariadbd", "mysqld"), "mysql", "--version", MYSQL),
+    Program("mariadb-install-db", ("mariadb-install-db", "mysql_install_db"), "mysql", None, MYSQL),
+    Program("redis-server", ("redis-server",), "redis", "--version", REDIS),
+    Program("rabbitmq-server", ("rabbitmq-server",), "rabbitmq", None, RABBITMQ),
+    Program("epmd", ("epmd",), "rabbitmq", None, RABBITMQ),
+    Program("erl", ("erl",), "rabbitmq", None, RABBITMQ),
+    Program("postgres", ("postgres",), "postgresql", "--version", POSTGRESQL),
+    Program("initdb", ("initdb",), "postgresql", None, POSTGRESQL),
     Program("toxiproxy-server", ("toxiproxy-server",), None, "-version", TOXIPROXY),
 )
+BROWSER: tuple[Program, ...] = (
+    Program(
+        "chromium",
+        ("chromium", "chromium-browser", "google-chrome"),
+        None,
+        None,
+        {"apt-get": "chromium", "dnf": "chromium", "brew": "chromium"},
+        "the tests of the report",
+    ),
+    Program(
+        "chromedriver",
+        ("chromedriver",),
+        None,
+        None,
+        {"apt-get": "chromium-driver", "dnf": "chromedriver", "brew": "chromedriver"},
+        "the tests of the report",
+    ),
+)
+"""For the tests of the lab itself; no run needs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +89,7 @@ def search_path() -> str:
 
 def postgresql_directories(usr: Path) -> list[str]:
     """Where distributions keep the programs of PostgreSQL's servers, the newest version first: never on PATH."""
-    found = [*usr.glob("lib/postgresql/*/bin"), *usr.glob("pgsql-*/bin")]
+    found = [*usr.glob("lib/postgresql/*/bin"), *usr.glob("pgsql-*/bin"), *usr.glob("opt/postgresql@*/bin")]
     return [str(path) for path in sorted(found, key=_version_in_path, reverse=True)]
 
 
@@ -75,12 +99,12 @@ def _version_in_path(path: Path) -> list[int]:
 
 def find(name: str) -> Path | None:
     """The program of that name in `PROGRAMS`, or None."""
-    program = next(program for program in PROGRAMS if program.name == name)
-    for alias in program.names:
-        found = shutil.which(alias, path=search_path())
-        if found:
-            return Path(found)
-    return None
+    return _find(next(program for program in PROGRAMS if program.name == name))
+
+
+def _find(program: Program) -> Path | None:
+    found = (shutil.which(alias, path=search_path()) for alias in program.names)
+    return next((Path(path) for path in found if path), None)
 
 
 def require(service: str, name: str) -> Path:
@@ -98,14 +122,14 @@ def require(service: str, name: str) -> Path:
 def missing(name: str) -> str:
     """One sentence: the program is not on this machine, and how to get it."""
     program = next(program for program in PROGRAMS if program.name == name)
-    return f"no {' or '.join(program.names)} on this machine; to get it: {program.remedy}"
+    return f"no {' or '.join(program.names)} on this machine; {INSTALL} brings it"
 
 
-def inventory() -> list[ProgramStatus]:
-    """Every program, found or not, with its version: what `tasklab doctor` shows."""
+def inventory(programs: Sequence[Program] = PROGRAMS) -> list[ProgramStatus]:
+    """Each of the programs, found or not, with its version: what `tasklab services` shows."""
     found = []
-    for program in PROGRAMS:
-        path = find(program.name)
+    for program in programs:
+        path = _find(program)
         found.append(ProgramStatus(program, path, _version(program, path) if path else ""))
     return found
 

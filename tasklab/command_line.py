@@ -17,6 +17,7 @@ from tasklab.commands.mutants import mutants
 from tasklab.commands.replay import replay
 from tasklab.commands.report import report
 from tasklab.commands.run import run
+from tasklab.commands.services import services
 from tasklab.commands.simulate import simulate
 from tasklab.exit_codes import EXIT_UNKNOWN, NO_ROOM, no_room
 from tasklab.presentation.streams import discard_output, make_streams_pipe_safe
@@ -45,6 +46,7 @@ app.command("list")(list_names)
 app.command(epilog=EPILOG)(check)
 app.command()(report)
 app.command()(doctor)
+app.add_typer(services, name="services")
 
 
 def _print_version(wanted: bool) -> None:

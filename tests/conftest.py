@@ -39,7 +39,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     missing = _missing_programs()
     if not missing:
         return
-    why = f"missing: {', '.join(missing)}; `make services` brings it"
+    why = f"missing: {', '.join(missing)}; `make services` brings them"
     if os.environ.get("CI"):
         pytest.fail(why)
     pytest.skip(why)

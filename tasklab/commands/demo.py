@@ -118,6 +118,8 @@ def _print(judged: list[JudgedRun], report: Path | None, missing: list[str]) -> 
     from rich.table import Table
     from rich.text import Text
 
+    from chaos.binaries import INSTALL
+
     table = Table(title="verdicts", title_justify="left")
     for heading in ("scenario", "environment", *SYSTEMS):
         table.add_column(heading, overflow="fold")
@@ -132,7 +134,7 @@ def _print(judged: list[JudgedRun], report: Path | None, missing: list[str]) -> 
     terminal.print()
     terminal.print(table)
     if missing:
-        terminal.print(Text(f"not run on real services; missing: {', '.join(missing)}. `make services` installs it."))
+        terminal.print(Text(f"not run on real services; missing: {', '.join(missing)}. {INSTALL} brings it."))
     if report is not None:
         terminal.print(Text(f"report: {report}"))
 

@@ -92,6 +92,19 @@ def test_the_suite_of_all_scenarios_has_an_address_below_tasklab(bin_directory: 
     assert "2 passed" in done.stdout
 
 
+def test_an_installation_without_a_clone_names_no_command_of_the_makefile(
+    wheel: Path, bin_directory: Path, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        told = [name for name in archive.namelist() if name.endswith(".py") and b"make services" in archive.read(name)]
+
+    done = run(bin_directory / "tasklab", "services", "install", "--dry-run", directory=tmp_path)
+
+    assert told == []
+    assert done.returncode == 0, done.stderr
+    assert "nothing is missing" in done.stdout or "missing: " in done.stdout
+
+
 def test_a_token_that_names_a_mutant_by_its_module_leads_to_it(bin_directory: Path, project: Path) -> None:
     token = "swarm~scenarios.systems.mutants.key_per_attempt:system~2"
 

@@ -250,9 +250,7 @@ def test_without_toxiproxy_links_work_and_network_faults_say_what_is_missing(
     assert services.as_seen_by("worker-1").mysql == services.mysql
     with closing(open_exchange(services.as_seen_by("worker-1").rabbitmq, PATIENCE_S)) as exchange:  # type: ignore[arg-type]
         exchange.ask()
-    with pytest.raises(
-        ChaosError, match="no toxiproxy-server on this machine; to get it: `make services`, or go install"
-    ):
+    with pytest.raises(ChaosError, match="no toxiproxy-server on this machine; `tasklab services install` brings it"):
         outside.injection(DegradeNetwork("worker-1", "mysql", "delay", 50), services, {"worker-1": start_process()})
 
 

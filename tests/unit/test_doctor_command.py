@@ -1,4 +1,4 @@
-"""`tasklab doctor`: what is missing is named, with the one command that brings it."""
+"""`tasklab doctor`: what is missing is named, with the commands that bring it."""
 
 import json
 from collections.abc import Callable
@@ -10,8 +10,10 @@ from typer.testing import CliRunner, Result
 
 from chaos.binaries import PROGRAMS, ProgramStatus
 from chaos.errors import ChaosError
+from chaos.installation import Machine
 from chaos.services import docker_engine
 from tasklab.commands import doctor
+from tasklab.presentation.programs import print_programs
 
 
 class Daemon:
@@ -42,9 +44,9 @@ def examine(
         ProgramStatus(program, None if program.name in missing else Path("/opt") / program.name, "1.0")
         for program in PROGRAMS
     ]
+    machine = Machine({"apt-get": "/usr/bin/apt-get", "sudo": "/usr/bin/sudo"}, is_root=False, bin_directory=Path("/b"))
     monkeypatch.setattr("chaos.binaries.inventory", lambda: inventory)
-    monkeypatch.setattr(doctor, "_locust", lambda: ("locust", "tasklab load", "Python package", "2.0"))
-    monkeypatch.setattr(doctor, "_browser", lambda: ("chromium", "the tests of the report", "/usr/bin/chromium", ""))
+    monkeypatch.setattr("chaos.installation.this_machine", lambda: machine)
     monkeypatch.setattr(docker_engine, "connect", connect)
     app = typer.Typer()
     app.command()(doctor.doctor)
@@ -66,16 +68,18 @@ def test_a_long_path_comes_out_in_one_piece_on_a_narrow_terminal(
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     path = "/opt/" + "x" * 100
 
-    doctor._print([("chromium", "the tests of the report", path, "1.0")], [])
+    print_programs([{"name": "redis-server", "used_for": "redis", "path": path, "version": "7.0"}])
 
-    assert f"chromium  the tests of the report  1.0      {path}" in capsys.readouterr().out.splitlines()
+    assert f"redis-server  redis     7.0      {path}" in capsys.readouterr().out.splitlines()
 
 
-def test_what_is_missing_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_named_with_the_commands_that_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:
     result = examine(monkeypatch, missing={"epmd", "redis-server"})
 
     assert result.exit_code == 3
-    assert "missing: redis-server, epmd; `make services` installs it" in result.stdout
+    assert "missing: redis-server, epmd" in result.stdout
+    assert "`tasklab services install` runs:" in result.stdout
+    assert "--no-install-recommends redis-server rabbitmq-server\n" in result.stdout
 
 
 def test_the_same_as_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,8 +87,9 @@ def test_the_same_as_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
 
     whole, lacking = (json.loads(result.stdout) for result in found)
     assert [result.exit_code for result in found] == [0, 3]
-    assert (whole["missing"], whole["mend"]) == ([], None)
-    assert (lacking["missing"], lacking["mend"]) == (["erl"], "make services")
+    assert (whole["missing"], whole["commands"]) == ([], [])
+    assert (lacking["missing"], lacking["obstacles"]) == (["erl"], [])
+    assert lacking["commands"][0] == "sudo apt-get update -q"
     assert {"name": "erl", "used_for": "rabbitmq", "path": "", "version": "1.0"} in lacking["programs"]
 
 

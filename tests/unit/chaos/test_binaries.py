@@ -50,8 +50,7 @@ def test_a_program_is_found_by_any_of_its_names(programs: Path) -> None:
 def test_a_missing_program_is_named_with_what_brings_it(programs: Path) -> None:
     assert find("redis-server") is None
     with pytest.raises(
-        ServiceUnavailable,
-        match=r"redis: no redis-server on this machine; to get it: `make services`, or apt-get install .*redis-server",
+        ServiceUnavailable, match="redis: no redis-server on this machine; `tasklab services install` brings it"
     ):
         require("redis", "redis-server")
 

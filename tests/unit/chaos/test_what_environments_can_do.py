@@ -136,8 +136,8 @@ def test_a_program_that_is_missing_is_named_with_its_remedy(monkeypatch: pytest.
     why = LocalEnvironment().can(DegradeNetwork("worker-1", "mysql", "delay", 5.0))
 
     assert why == (
-        "the environment 'local' cannot do network_degraded: no toxiproxy-server on this machine; to get it: "
-        + binaries.TOXIPROXY
+        "the environment 'local' cannot do network_degraded: no toxiproxy-server on this machine; "
+        "`tasklab services install` brings it"
     )
 
 
