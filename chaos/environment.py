@@ -18,7 +18,7 @@ class AnyEnvironment(Protocol):
     """What every environment has, real or simulated. A context manager; on exit it removes everything that it created."""
 
     name: str
-    offers: frozenset[ServiceName]
+    offers: frozenset[str]
 
     def __enter__(self) -> "AnyEnvironment":
         """Start the requested services, in parallel."""
@@ -74,6 +74,9 @@ class Environment(AnyEnvironment, Protocol):
 
     def contents(self, services: Services) -> Iterator[ServiceItem]:
         """What every service holds for the run: messages, keys, rows. For the end of a run, when its processes have stopped."""
+
+    def service_logs(self) -> Mapping[str, Path]:
+        """The logs of the services that belong to the run, by name: those of the user's own."""
 
     def check_health(self, timeout_s: float) -> None:
         """A full round trip through every service.

@@ -9,6 +9,7 @@ from chaos.environments.serving import ServingEnvironment
 from chaos.errors import ChaosError, ServiceUnavailable
 from chaos.injectors.injector import Capability
 from chaos.services.container import ContainerService
+from chaos.services.declared.program import ServiceProgram
 from chaos.services.docker_engine import DockerEngine, connect
 from chaos.services.registry import descriptor
 
@@ -34,11 +35,12 @@ class ContainersEnvironment(ServingEnvironment):
         self,
         services: Iterable[ServiceName] = SERVICE_NAMES,
         *,
+        declared: Sequence[ServiceProgram] = (),
         images: Mapping[ServiceName, str] | None = None,
         start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
-        super().__init__(services, start_timeout_s=start_timeout_s)
-        self._images = {**{name: descriptor(name).image for name in self.offers}, **(images or {})}
+        super().__init__(services, declared=declared, start_timeout_s=start_timeout_s)
+        self._images = {**{name: descriptor(name).image for name in self._served}, **(images or {})}
         self._engine: DockerEngine | None = None
         self._containers: Sequence[ContainerService] = ()
 
@@ -56,7 +58,7 @@ class ContainersEnvironment(ServingEnvironment):
     def _start_services(self) -> None:
         self._engine = connect()
         self._engine.remove_orphans()
-        for service in sorted(self.offers):
+        for service in self._served:
             self._fetch(self._engine, service)
         super()._start_services()
 
@@ -73,6 +75,6 @@ class ContainersEnvironment(ServingEnvironment):
         engine = self._engine
         self._containers = [
             descriptor(name).container(engine, self._images[name], self.directory.name, self._ports)
-            for name in sorted(self.offers)
+            for name in self._served
         ]
         return self._containers

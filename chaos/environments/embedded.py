@@ -1,6 +1,5 @@
 """The embedded environment: no services; processes, which faults kill and pause for real, and a directory for their files."""
 
-from chaos.environment import ServiceName
 from chaos.environments.hosted import HostedEnvironment
 from chaos.injectors.injector import Capability
 
@@ -9,5 +8,5 @@ class EmbeddedEnvironment(HostedEnvironment):
     """Offers no service, and does faults of processes only."""
 
     name = "embedded"
-    offers: frozenset[ServiceName] = frozenset()
+    offers: frozenset[str] = frozenset()
     capabilities = frozenset({Capability.PROCESSES})

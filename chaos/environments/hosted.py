@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Self
 
 from chaos.deadline import Deadline
-from chaos.environment import Process, ProcessSpec, ServiceName, Services
+from chaos.environment import Process, ProcessSpec, Services
 from chaos.environments.catalogue import environments_with
 from chaos.errors import ChaosError, WardenLost
 from chaos.faults import Fault
@@ -35,7 +35,7 @@ class HostedEnvironment:
     """
 
     name: str
-    offers: frozenset[ServiceName]
+    offers: frozenset[str]
     capabilities: frozenset[Capability]
 
     def __init__(self) -> None:
@@ -156,6 +156,12 @@ class HostedEnvironment:
                         break
             except ChaosError as error:
                 yield ServiceItem(str(error), None)
+        for name in services.own:
+            yield ServiceItem(f"{name}: not read, because the lab does not know its contents", None)
+
+    def service_logs(self) -> Mapping[str, Path]:
+        """The logs of the services that belong to the run, by name."""
+        return {}
 
     def check_health(self, timeout_s: float) -> None:
         """Check that the environment still runs; subclasses add a round trip through every service.

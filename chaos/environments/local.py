@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from chaos.environment import SERVICE_NAMES, ServiceName
 from chaos.environments.serving import START_TIMEOUT_S, ServingEnvironment
 from chaos.injectors.injector import Capability
+from chaos.services.declared.program import ServiceProgram
 from chaos.services.registry import descriptor
 from chaos.services.service import OwnService
 
@@ -22,16 +23,17 @@ class LocalEnvironment(ServingEnvironment):
         self,
         services: Iterable[ServiceName] = SERVICE_NAMES,
         *,
+        declared: Sequence[ServiceProgram] = (),
         sentinels: bool = True,
         start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
-        super().__init__(services, start_timeout_s=start_timeout_s)
+        super().__init__(services, declared=declared, start_timeout_s=start_timeout_s)
         self._sentinels = sentinels
         if not sentinels:
             self.capabilities = self.capabilities - {Capability.SENTINELS}
 
     def _make_services(self) -> Sequence[OwnService]:
-        return [self._made(name) for name in sorted(self.offers)]
+        return [self._made(name) for name in self._served]
 
     def _made(self, name: ServiceName) -> OwnService:
         service = descriptor(name)

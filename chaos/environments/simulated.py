@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from chaos.environment import AnyEnvironment, ServiceName
+from chaos.environment import AnyEnvironment
 from chaos.faults import Fault
 from chaos.simulation import SERVICES
 
@@ -13,7 +13,7 @@ class SimulatedEnvironment(AnyEnvironment):
     """Nothing to start or clean up: each world is created, run and discarded within one call."""
 
     name = "simulated"
-    offers: frozenset[ServiceName] = frozenset(SERVICES)
+    offers: frozenset[str] = frozenset(SERVICES)
 
     def __enter__(self) -> "SimulatedEnvironment":
         """Without effect."""

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 from chaos.errors import ProcessFailed
@@ -78,7 +79,7 @@ class ProcessHost:
 
     def _spawn(self, spec: ProcessSpec, log: Path) -> ChildProcess:
         return self._warden.spawn(
-            spec.name, spec.argv, log=log, env={**os.environ, **spec.env}, cwd=spec.cwd or Path.cwd()
+            spec.name, spec.argv, log=log, env=whole_environment(spec.env), cwd=spec.cwd or Path.cwd()
         )
 
     def _await_once(self, process: HostedProcess) -> None:
@@ -91,6 +92,11 @@ class ProcessHost:
                 else f"a preparation ended with {code}"
             )
             raise ProcessFailed(process.spec.name, why, process.log, process.child.log_tail())
+
+
+def whole_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """These variables in addition to those of the lab's own process."""
+    return {**os.environ, **env}
 
 
 def own(process: Process) -> HostedProcess:

@@ -13,6 +13,7 @@ from chaos.injection import Evidence
 from chaos.injectors.injector import Capability, InjectionContext, Injector, process_of
 from chaos.network.proxies import NetworkProxy
 from chaos.process import Process
+from chaos.services.declared.server import DeclaredServer
 from chaos.services.exchange import Exchange
 from chaos.services.registry import open_exchange
 from chaos.services.toxiproxy.client import Toxic
@@ -166,8 +167,10 @@ def inject(fault: DegradeNetwork, context: InjectionContext) -> NetworkDegradati
     """The injection of one such fault."""
     process = process_of(fault.process, context.processes)
     proxy = context.links.proxied(process.spec.name, fault.service)
-    address = getattr(context.services.as_seen_by(process.spec.name), fault.service)
-    return NetworkDegradation(fault, proxy, partial(open_exchange, address), process, address.port)
+    address = context.services.as_seen_by(process.spec.name).address_of(fault.service)
+    service = context.own_services.get(fault.service)
+    connect = service.open_exchange if isinstance(service, DeclaredServer) else open_exchange
+    return NetworkDegradation(fault, proxy, partial(connect, address), process, address.port)
 
 
 def refusal(fault: DegradeNetwork, capabilities: frozenset[Capability]) -> str:

@@ -43,7 +43,7 @@ class Links:
     def open(self, services: Services, processes: Sequence[str]) -> Mapping[str, Services]:
         """Links for these processes; those of the previous run are closed."""
         self.clear()
-        has_services = any(addresses(services))
+        has_services = any(addresses(services)) or services.own
         if processes and has_services and self._toxiproxy is None and binaries.find("toxiproxy-server"):
             server = ToxiproxyServer(self._warden, self._directory, self._ports)
             server.start(Deadline.after(START_TIMEOUT_S))
@@ -116,7 +116,8 @@ class Links:
             if "proxy" in kinds:
                 address = self._through_proxy(process, service.name, address)
             linked = replace(linked, **{service.name: address})
-        return linked
+        own = {name: self._through_proxy(process, name, address) for name, address in services.own.items()}
+        return replace(linked, own=own)
 
     def _through_relay(self, process: str, address: Any) -> Any:
         if self._relay is None:

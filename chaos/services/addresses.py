@@ -1,9 +1,10 @@
-"""Addresses of services: plain data, given to systems under test. A new service adds its name, its address class, and a field."""
+"""Addresses of services: plain data, given to systems under test. A new service adds its name, its address class, and two fields."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Literal, get_args
+from types import MappingProxyType
+from typing import Any, Literal, get_args
 from urllib.parse import quote
 
 ServiceName = Literal["mysql", "redis", "rabbitmq", "postgresql"]
@@ -77,6 +78,18 @@ class PostgresqlAddress:
 
 
 Address = MysqlAddress | RedisAddress | RabbitmqAddress | PostgresqlAddress
+ADDRESSES: Mapping[ServiceName, type[Address]] = MappingProxyType(
+    {"mysql": MysqlAddress, "redis": RedisAddress, "rabbitmq": RabbitmqAddress, "postgresql": PostgresqlAddress}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredAddress:
+    """A service of the user's own: its main port, which links lead to, and its further ports by name."""
+
+    host: str
+    port: int
+    ports: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,7 @@ class Services:
     `namespace` is unique to the run: the name of its databases, and the prefix for queues and Redis keys.
     `directory` is the run's scratch directory (SQLite files and the like), removed with the environment. `http_port` is a free
     loopback port for the system's own API, if it has one.
+    `own` holds the addresses of services of the user's own, by name.
     `links` holds, per process name, the addresses that this process alone uses, so that a fault can be aimed at it.
     """
 
@@ -96,8 +110,33 @@ class Services:
     redis: RedisAddress | None = None
     rabbitmq: RabbitmqAddress | None = None
     postgresql: PostgresqlAddress | None = None
+    own: Mapping[str, DeclaredAddress] = field(default_factory=dict)
     links: Mapping[str, "Services"] = field(default_factory=dict)
 
     def as_seen_by(self, process: str) -> "Services":
         """The addresses for one process: its links, or the common addresses if it has none."""
         return self.links.get(process, replace(self, links={}))
+
+    def address_of(self, service: str) -> Any:
+        """The address of a service of the lab or of the user's own; None: there is none."""
+        return self.own.get(service) or getattr(self, service, None)
+
+
+def services_fields(services: Services) -> dict[str, Any]:
+    """The addresses as plain data, with their URLs: `services` of docs/protocol.md."""
+    return {
+        "namespace": services.namespace,
+        "directory": str(services.directory),
+        "http_port": services.http_port,
+        **{name: _address_fields(getattr(services, name)) for name in SERVICE_NAMES},
+        "own": {
+            name: {"host": one.host, "port": one.port, "ports": dict(one.ports)} for name, one in services.own.items()
+        },
+        "links": {process: services_fields(linked) for process, linked in services.links.items()},
+    }
+
+
+def _address_fields(address: Address | None) -> dict[str, Any] | None:
+    if address is None:
+        return None
+    return {**{field.name: getattr(address, field.name) for field in fields(address)}, "url": address.url}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from chaos.deadline import Deadline, wait
+from chaos.deadline import POLL_S, Deadline, wait
 from chaos.errors import ServiceUnavailable, WardenLost
 from chaos.hosting.stopped_tree import StoppedTree
 from chaos.hosting.warden_client import ChildProcess, WardenClient
@@ -20,8 +20,9 @@ ROUND_TRIP_TIMEOUT_S = 2.0
 class Server(ABC):
     """A service that the lab runs, in its part of `directory`, on loopback ports reserved for it until the lab ends."""
 
-    name: ClassVar[str]
-    ports_needed: ClassVar[int]
+    name: str
+    ports_needed: int
+    poll_s: ClassVar[float] = POLL_S
 
     def __init__(self, warden: WardenClient, directory: Path, allocator: PortAllocator) -> None:
         self.directory = directory / self.name
@@ -87,7 +88,7 @@ class Server(ABC):
         Raises:
             ServiceUnavailable: one of its processes ended, or the time is over; the message names the problem, with the end of its log.
         """
-        problem = wait(self._missing_or_dead, deadline)
+        problem = wait(self._missing_or_dead, deadline, every_s=self.poll_s)
         if problem:
             words = "\n".join(
                 f"[{child.name}] {line}" for child in self.children for line in child.log_tail(8).splitlines()

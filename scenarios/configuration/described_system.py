@@ -6,8 +6,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from chaos.environment import ProcessSpec, Services
-from scenarios.configuration.description import SystemDescription
-from scenarios.configuration.placeholders import filled, values_of
+from chaos.services.declared.program import ServiceProgram
+from chaos.services.placeholders import filled, flat_values
+from scenarios.configuration.description import PROCESS, SystemDescription
 from scenarios.contract.system import Handlers
 from scenarios.plugin.process import ClientProcess
 from scenarios.plugin.protocol import DEADLINES_S, StatedProcess
@@ -19,6 +20,7 @@ class DescribedSystem(RemoteSystem):
     """A system whose processes are stated by a file, with the addresses of the run in place of placeholders."""
 
     description: SystemDescription
+    own_services: Sequence[ServiceProgram]
 
     def processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
         """The processes of the file. From the first run directory on, the log of the client process is kept there."""
@@ -42,11 +44,12 @@ def described_system(description: SystemDescription, *, deadlines_s: Mapping[str
     kind = class_with(DescribedSystem, description.statement.powers, description.statement.summary)
     system = kind(processes, description.statement, description.directory)
     system.description = description
+    system.own_services = description.services
     return system
 
 
 def _with_addresses(process: StatedProcess, services: Services, handlers: Handlers) -> StatedProcess:
-    values = values_of(services, process.name)
+    values = {**flat_values(services.as_seen_by(process.name)), PROCESS: process.name}
     env = {**handlers.environment_of(process.name), **{key: filled(text, values) for key, text in process.env.items()}}
     if "PYTHONPATH" in process.env and "PYTHONPATH" in handlers.environment:
         env["PYTHONPATH"] = f"{handlers.environment['PYTHONPATH']}:{env['PYTHONPATH']}"  # the probe stays importable

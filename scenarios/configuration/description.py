@@ -1,6 +1,5 @@
 """Reads the description of a system from tasklab.toml: its statements, its client command, its processes. Starts nothing."""
 
-import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scenarios.configuration.placeholders import error_of, known_placeholders
+from chaos.services.declared.program import ServiceProgram
+from chaos.services.placeholders import known_placeholders
+from scenarios.configuration.programs import check_placeholders, check_program
+from scenarios.configuration.services import read_services
 from scenarios.configuration.table import (
     COMMAND,
     FLAG,
@@ -39,7 +41,7 @@ STATEMENTS: Mapping[str, ValueKind[Any]] = {
     "powers": TEXTS,
 }
 """The keys that a client process would otherwise state by `describe`."""
-DESCRIPTION_KEYS = (*STATEMENTS, "client", "processes")
+DESCRIPTION_KEYS = (*STATEMENTS, "client", "processes", "services")
 PROCESS_KEYS = ("argv", "count", "role", "also", "env", "cwd", "runs_once", "stop_signal")
 CLAIMS = (
     Guarantee.NO_LOST_TASK,
@@ -49,6 +51,8 @@ CLAIMS = (
 )
 """The promises of a system that states none: what is expected of every task system."""
 COUNT_MAX = 50
+PROCESS = "process"
+"""The placeholder for the name of the process itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ class SystemDescription:
     statement: SystemStatement
     client: tuple[str, ...]
     processes: tuple[StatedProcess, ...]
+    services: tuple[ServiceProgram, ...]
     directory: Path
 
 
@@ -70,9 +75,10 @@ def read_description(table: Table, directory: Path, claims: Collection[str] | No
     """
     statement = _statement(table, claims)
     client = table.need("client", COMMAND)
-    if why := _missing_program(client[0], directory):
-        raise table.refused(f"client = {client}", why)
-    known = known_placeholders(statement.needs)
+    check_program(table, "client", client, "", {}, directory)
+    services = read_services(table, directory, statement.needs)
+    own = {service.name: service.ports for service in services}
+    known = (*known_placeholders(statement.needs, own), PROCESS)
     processes = tuple(
         process
         for name, stated in table.tables("processes").items()
@@ -82,7 +88,7 @@ def read_description(table: Table, directory: Path, claims: Collection[str] | No
         raise table.refused("processes", "it is missing; it must hold a table for each process, [processes.worker]")
     with table.at("processes"):
         checked_processes(statement.name, processes)  # two names that a count has made alike
-    return SystemDescription(statement, tuple(client), processes, directory)
+    return SystemDescription(statement, tuple(client), processes, services, directory)
 
 
 def _statement(table: Table, claims: Collection[str] | None) -> SystemStatement:
@@ -108,14 +114,9 @@ def _processes(name: str, table: Table, known: Collection[str], directory: Path)
     table.only(PROCESS_KEYS)
     count = table.read("count", whole(1, COUNT_MAX))
     argv, env, cwd = table.need("argv", COMMAND), table.read("env", TEXT_TABLE) or {}, table.read("cwd", TEXT)
-    _check_placeholders(table, {"argv": argv, **{f"env.{key}": [text] for key, text in env.items()}}, known)
-    _check_placeholders(table, {"cwd": [] if cwd is None else [cwd]}, known)
-    if "{" not in argv[0] + (cwd or "") and "PATH" not in env:
-        place = directory / (cwd or "")
-        if not place.is_dir():
-            raise table.refused(f'cwd = "{cwd}"', f"there is no directory {place}")
-        if why := _missing_program(argv[0], place):
-            raise table.refused(f"argv = {argv}", why)
+    texts = {"argv": argv, **{f"env.{key}": [text] for key, text in env.items()}, "cwd": [cwd or ""]}
+    check_placeholders(table, texts, known)
+    check_program(table, "argv", argv, cwd or "", env, directory)
     also = table.read("also", TEXTS)
     process = StatedProcess(
         name=name,
@@ -134,20 +135,3 @@ def _processes(name: str, table: Table, known: Collection[str], directory: Path)
 
 def _numbered(process: StatedProcess, number: int) -> StatedProcess:
     return replace(process, name=f"{process.name}-{number}")
-
-
-def _check_placeholders(table: Table, texts: Mapping[str, Collection[str]], known: Collection[str]) -> None:
-    for key, values in texts.items():
-        for text in values:
-            if why := error_of(text, known):
-                raise table.refused(f'{key}: "{text}"', why)
-
-
-def _missing_program(program: str, directory: Path) -> str:
-    """Why a program cannot be started in that directory; "" if it can."""
-    found = shutil.which(str(directory / program) if "/" in program else program)
-    return (
-        ""
-        if found
-        else f"{program} is not a program that can be started" + (f" in {directory}" if "/" in program else "")
-    )

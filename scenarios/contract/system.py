@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from chaos.environment import ProcessSpec, ServiceName, Services
+from chaos.services.declared.program import ServiceProgram
 from scenarios.contract.capabilities import checked_capabilities, implied_by
 from scenarios.contract.limits import Pace as Pace
 from scenarios.contract.limits import checked_pace, checked_policy
@@ -235,6 +236,17 @@ class Embeddable(Protocol):
 
     def embedded_processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
         """As `processes`; the only storage is `services.directory`."""
+
+
+def own_services_of(system: System) -> Sequence[ServiceProgram]:
+    """The services that the system brings for the lab to run: those of `tasklab.toml`, or none."""
+    services: Sequence[ServiceProgram] = getattr(system, "own_services", ())
+    return services
+
+
+def needs_of(system: System) -> frozenset[str]:
+    """The names of all services that the system uses: the lab's and its own."""
+    return frozenset({*system.needs, *(service.name for service in own_services_of(system))})
 
 
 def claims_under(system: System, faults: Iterable[str]) -> frozenset[Guarantee]:

@@ -5,9 +5,18 @@ from dataclasses import replace
 
 from chaos.environment import Environment, ProcessSpec, ServiceName, Services
 from chaos.faults import REACHED, Fault
+from chaos.services.declared.program import PLAYS
 from scenarios.contract.capabilities import OWN_BODY
 from scenarios.contract.guard import answered_processes, plugin_call
-from scenarios.contract.system import Embeddable, Handlers, System, capabilities_of, claims_under
+from scenarios.contract.system import (
+    Embeddable,
+    Handlers,
+    System,
+    capabilities_of,
+    claims_under,
+    needs_of,
+    own_services_of,
+)
 from scenarios.errors import NotApplicable
 from scenarios.experiment.scenario import Scenario, Trigger
 
@@ -15,19 +24,24 @@ HANDLER_ROLE = "worker"
 """Processes in this role run handlers: whatever process an attempt or an effect reaches plays it."""
 FOLLOWED_SERVICE: ServiceName = "rabbitmq"
 """The service whose deliveries the lab follows, on links."""
-PARTS = ("broker", "database", "result backend", "cache")
+PARTS = PLAYS
 """What a scenario may say in place of the name of a service."""
 
 
-def aimed(scenario: Scenario, needs: frozenset[ServiceName]) -> Scenario:
-    """The scenario with each part that its faults name (one of PARTS) replaced by the service that plays it in such a system."""
-    parts = parts_of(needs)
+def aimed(scenario: Scenario, parts: Mapping[str, str]) -> Scenario:
+    """The scenario with each part that its faults name (one of PARTS) replaced by the service that plays it, as `parts` say."""
     strikes = tuple(replace(strike, fault=strike.fault.among(parts)) for strike in scenario.strikes)
     return replace(scenario, strikes=strikes)
 
 
+def parts_of_system(system: System) -> Mapping[str, str]:
+    """By part, the service that plays it: one of the system's own that says so, else one of the lab."""
+    own = {service.plays: service.name for service in own_services_of(system) if service.plays is not None}
+    return {**parts_of(system.needs), **own}
+
+
 def parts_of(needs: frozenset[ServiceName]) -> Mapping[str, str]:
-    """By part, the service that plays it. Redis is the broker of a system without RabbitMQ, PostgreSQL that of one without both.
+    """By part, the service of the lab that plays it. Redis is the broker where RabbitMQ is not needed, PostgreSQL where both are not.
 
     Beside RabbitMQ, Redis is the result backend of a system without a database, and the cache of one that has a database.
     """
@@ -54,7 +68,7 @@ def processes_of(
         with plugin_call(system.name, "embedded_processes()"):
             found = system.embedded_processes(services, handlers)
         return answered_processes(system.name, "embedded_processes()", found)
-    missing = sorted(system.needs - environment.offers)
+    missing = sorted(needs_of(system) - environment.offers)
     if missing:
         raise NotApplicable(
             f"{system.name} needs {', '.join(missing)}, which the environment {environment.name!r} does not offer"
@@ -88,7 +102,7 @@ def processes_to_link(
 def fits(scenario: Scenario, system: System, environment: Environment, roles: Mapping[str, tuple[str, ...]]) -> bool:
     """Whether the scenario has a target in this system, whose processes play these roles."""
     try:
-        _check(aimed(scenario, system.needs), system, environment, roles)
+        _check(aimed(scenario, parts_of_system(system)), system, environment, roles)
     except NotApplicable:
         return False
     return True
@@ -168,7 +182,7 @@ def _check_services(fault: Fault, system: System, environment: Environment) -> N
     service = fault.struck_service
     if service is None:
         return
-    if service not in system.needs:
+    if service not in needs_of(system):
         article = "a " if service in PARTS else ""
         raise NotApplicable(f"{fault.name} has no target: {system.name} does not use {article}{service}")
     if service not in environment.offers:

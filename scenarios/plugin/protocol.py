@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from chaos.environment import SERVICE_NAMES, Services
-from chaos.services.addresses import Address
+from chaos.services.addresses import services_fields as services_fields
 from scenarios.contract.system import Operation
 from scenarios.record.run_facts import Setting
 
@@ -213,20 +212,3 @@ def operation_fields(operation: Operation) -> dict[str, Any]:
     """An operation in the form of the protocol: `type`, and its fields."""
     values = {field.name: getattr(operation, field.name) for field in fields(operation)}
     return {"type": OPERATIONS[type(operation).__name__], **values}
-
-
-def services_fields(services: Services) -> dict[str, Any]:
-    """The services in the form of the protocol, with their URLs."""
-    return {
-        "namespace": services.namespace,
-        "directory": str(services.directory),
-        "http_port": services.http_port,
-        **{name: _address_fields(getattr(services, name)) for name in SERVICE_NAMES},
-        "links": {process: services_fields(linked) for process, linked in services.links.items()},
-    }
-
-
-def _address_fields(address: Address | None) -> dict[str, Any] | None:
-    if address is None:
-        return None
-    return {**{field.name: getattr(address, field.name) for field in fields(address)}, "url": address.url}

@@ -69,6 +69,7 @@ class Services:
     redis: Optional[RedisAddress] = None
     rabbitmq: Optional[RabbitmqAddress] = None
     postgresql: Optional[PostgresqlAddress] = None
+    own: Mapping[str, Any] = field(default_factory=dict)
     links: Mapping[str, Services] = field(default_factory=dict)
 
     def as_seen_by(self, process: str) -> Services:

@@ -13,7 +13,7 @@ from scenarios.experiment.canaries import search
 from scenarios.experiment.clients import Clients, pool
 from scenarios.experiment.driver import Driver
 from scenarios.experiment.facts import describe_run, stated_schedules
-from scenarios.experiment.fitting import aimed, fits, processes_to_link
+from scenarios.experiment.fitting import aimed, fits, parts_of_system, processes_to_link
 from scenarios.experiment.plan import Plan, deaths_of, of_own_body, plan, warm_up
 from scenarios.experiment.run import BUDGET_S, Experiment, StrikeTimeout, Timing
 from scenarios.experiment.scenario import Scenario
@@ -61,7 +61,7 @@ def run(
         RunExists: `out` already holds a run.
     """
     timing = timing_of(system)
-    scenario = aimed(scenario, system.needs)
+    scenario = aimed(scenario, parts_of_system(system))
     services = _provision(scenario, system, environment)
     directory = RunDirectory(out)
     directory.create()

@@ -1,5 +1,6 @@
 """The real stage: threads, an environment with its services and processes, and a run directory."""
 
+import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -187,6 +188,8 @@ class RealStage:
             ]
         if self._server is not None:
             self._server.stop()
+        for name, log in self.environment.service_logs().items():
+            shutil.copyfile(log, self.directory.logs / f"service-{name}.log")
         for stop in stops:
             stop.result()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from chaos.environments.catalogue import EnvironmentName as EnvironmentName
 from chaos.environments.catalogue import environment_class
 from chaos.services.addresses import SERVICE_NAMES, ServiceName
-from scenarios.contract.system import capabilities_of
+from scenarios.contract.system import capabilities_of, own_services_of
 from scenarios.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ SIMULATED = EnvironmentName.SIMULATED.value
 def make_environment(name: EnvironmentName, system: "System") -> "Environment":
     """The environment, not yet started, with the services that the system needs.
 
-    The constructor takes the names of these services, except those of embedded and external; containers also takes images, and local
-    whether Redis has Sentinels, which it has for a system that states the capability of asking them.
+    The constructor takes the names of these services and those of the system's own, except those of embedded and external; containers
+    also takes images, and local whether Redis has Sentinels, which it has for a system that states the capability of asking them.
 
     Raises:
         NotReal: the simulated world starts no process, so it cannot be used here.
@@ -41,11 +41,10 @@ def make_environment(name: EnvironmentName, system: "System") -> "Environment":
     elif name is EnvironmentName.EXTERNAL:
         environment = found(**_given_urls())
     elif name is EnvironmentName.CONTAINERS:
-        environment = found(sorted(system.needs), images=given_images())
-    elif name is EnvironmentName.LOCAL:
-        environment = found(sorted(system.needs), sentinels="sentinels" in capabilities_of(system))
+        environment = found(sorted(system.needs), declared=own_services_of(system), images=given_images())
     else:
-        environment = found(sorted(system.needs))
+        sentinels = "sentinels" in capabilities_of(system)
+        environment = found(sorted(system.needs), declared=own_services_of(system), sentinels=sentinels)
     made: Environment = environment
     return made
 

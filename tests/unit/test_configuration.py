@@ -1,5 +1,6 @@
 """tasklab.toml: each invalid value is refused with the file, the key and what it must be; options of the command line win."""
 
+import inspect
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -8,14 +9,15 @@ import pytest
 
 from chaos.environment import Services
 from chaos.environments.catalogue import EnvironmentName
-from chaos.services.addresses import RedisAddress
+from chaos.services.addresses import DeclaredAddress, RedisAddress
+from chaos.services.placeholders import error_of, filled, flat_values, known_placeholders
 from scenarios.adapters.adapted import Adapted
 from scenarios.configuration.description import CLAIMS, SystemDescription
 from scenarios.configuration.file import find_file
-from scenarios.configuration.placeholders import error_of, filled, known_placeholders, values_of
-from scenarios.configuration.read import KEYS, find_configuration, read_configuration
+from scenarios.configuration.read import KEYS, OPTIONS, find_configuration, read_configuration
 from scenarios.errors import MalformedConfiguration, WrongUsage
 from tasklab.commands.chosen_system import ChosenSystem, choose
+from tasklab.commands.plugin_options import _system_options
 
 CELERY = 'celery = "shop.tasks:app"\ntask = "shop.tasks.charge"\n'
 DESCRIBED = """
@@ -228,20 +230,27 @@ def test_each_process_gets_the_addresses_of_its_own_links(tmp_path: Path) -> Non
         "lab_1", tmp_path, 8000, redis=RedisAddress("127.0.0.1", 7000, (("a", 1), ("b", 2))), links={"worker-1": linked}
     )
 
-    texts = ["{redis.url}", "{process} {namespace} {http_port}", "{redis.sentinels}", "{{redis.url}} {} {0}"]
+    texts = ["{redis.url}", "{namespace} {http_port}", "{redis.sentinels}", "{{redis.url}} {} {0}"]
 
-    assert [filled(text, values_of(services, "worker-1")) for text in texts] == [
-        *("redis://127.0.0.1:7001/0", "worker-1 lab_1 8000", "", "{redis.url} {} {0}"),
+    assert [filled(text, flat_values(services.as_seen_by("worker-1"))) for text in texts] == [
+        *("redis://127.0.0.1:7001/0", "lab_1 8000", "", "{redis.url} {} {0}"),
     ]
-    assert filled("{redis.sentinels}", values_of(services, "worker-2")) == "a:1,b:2"
+    assert filled("{redis.sentinels}", flat_values(services.as_seen_by("worker-2"))) == "a:1,b:2"
 
 
 def test_every_known_placeholder_has_a_value_in_a_run(tmp_path: Path) -> None:
-    services = Services("lab_1", tmp_path, 8000, redis=RedisAddress("127.0.0.1", 7000))
-    known = known_placeholders({"redis"})
+    own = {"queue": DeclaredAddress("127.0.0.1", 7001, {"admin": 7002})}
+    services = Services("lab_1", tmp_path, 8000, redis=RedisAddress("127.0.0.1", 7000), own=own)
+    known = known_placeholders({"redis"}, {"queue": ["admin"]})
 
-    assert set(known) <= set(values_of(services, "worker-1"))
+    assert set(known) <= set(flat_values(services.as_seen_by("worker-1")))
     assert [error_of(f"{{{name}}}", known) for name in known] == [""] * len(known)
+
+
+def test_every_option_that_concerns_the_system_has_a_key() -> None:
+    options = inspect.signature(_system_options).parameters
+
+    assert set(OPTIONS) == set(options) - {"config", "no_config"}
 
 
 def test_the_page_explains_every_key() -> None:

@@ -108,7 +108,7 @@ def test_what_strikes_a_part_strikes_the_service_that_plays_it(
         EvictKeys("cache"),
     )
 
-    found = aimed(stated, frozenset(needs))
+    found = aimed(stated, parts_of(frozenset(needs)))
 
     assert tuple(strike.fault.struck_service for strike in found.strikes) == struck
 
@@ -134,7 +134,7 @@ def test_a_process_is_named_by_its_role_and_its_place_among_those_of_that_role(n
 
 
 def test_a_fault_on_a_part_that_no_service_plays_has_no_target() -> None:
-    struck = aimed(scenario(KillService("database")), frozenset({"rabbitmq"}))
+    struck = aimed(scenario(KillService("database")), parts_of(frozenset({"rabbitmq"})))
 
     with pytest.raises(NotApplicable, match="acme does not use a database"):
         link(struck, system=Acme(needs=frozenset({"rabbitmq"})))

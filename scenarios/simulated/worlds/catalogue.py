@@ -5,7 +5,7 @@ from chaos.simulation.injectors import can
 from scenarios.errors import NotApplicable
 from scenarios.experiment import plan as nemesis
 from scenarios.experiment.arrival import RedriveWhenDead
-from scenarios.experiment.fitting import aimed, check_capabilities
+from scenarios.experiment.fitting import aimed, check_capabilities, parts_of
 from scenarios.experiment.scenario import Scenario
 from scenarios.simulated.system import Terms
 from scenarios.simulated.worlds.plan import DelayPlan, PlannedTask, WorldPlan, planned
@@ -32,7 +32,7 @@ def world_of(scenario: Scenario, seed: int, terms: Terms) -> WorldPlan:
         NotApplicable: a fault of it has no target in any world, or the system lacks a capability that it needs.
     """
     check_capabilities(scenario, capabilities_in(terms))
-    scenario = aimed(scenario, frozenset(SERVICES))
+    scenario = aimed(scenario, parts_of(frozenset(SERVICES)))
     for strike in scenario.strikes:
         if why := can(strike.fault):
             raise NotApplicable(why)

@@ -1,0 +1,65 @@
+"""docs/examples/own_service: its broker is started by the lab from tasklab.toml, struck as the broker, and judged."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FORGETS = '["sh", "-c", "rm -f {data}/journal; exec python3 broker.py {port} {data}"]'
+
+
+def run(place: Path, *scenarios: str) -> tuple[int, list[dict[str, Any]]]:
+    line = [sys.executable, "-m", "tasklab", "run", *scenarios, "--seed", "3", "--out", str(place / "out"), "--json"]
+    done = subprocess.run(
+        line,
+        cwd=place,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)["runs"]
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(ROOT / "docs" / "examples" / "own_service", tmp_path / "own_service"))
+
+
+@pytest.mark.slow
+def test_a_broker_that_keeps_a_journal_loses_nothing_when_it_is_killed(example: Path) -> None:
+    code, (one,) = run(example, "broker_killed")
+
+    assert {verdict["verdict"] for verdict in one["verdicts"].values()} == {"held"}
+    assert code == 0
+    facts = json.loads((Path(one["directory"]) / "run.json").read_text())
+    assert [strike["target"] for strike in facts["strikes"]] == ["queue"]
+    assert (Path(one["directory"]) / "logs" / "service-queue.log").read_text() == "listens\n" * 2
+
+
+@pytest.mark.slow
+def test_a_broker_that_forgets_loses_tasks(example: Path) -> None:
+    file = example / "tasklab.toml"
+    stated = file.read_text()
+    forgetting = stated.replace('["python3", "broker.py", "{port}", "{data}"]', FORGETS)
+    assert forgetting != stated
+    file.write_text(forgetting)
+
+    code, (one,) = run(example, "broker_killed")
+
+    assert one["verdicts"]["no_lost_task"]["verdict"] == "broken"
+    assert code == 1
+
+
+@pytest.mark.services
+def test_its_links_are_struck_between_a_worker_and_it(example: Path) -> None:
+    code, (one,) = run(example, "broker_connection_reset")
+
+    assert {verdict["verdict"] for verdict in one["verdicts"].values()} == {"held"}
+    assert code == 0
