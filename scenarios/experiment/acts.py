@@ -81,4 +81,6 @@ def _is_doomed(arrival: Arrival, limits: Limits) -> bool:
     outcomes = arrival.submit.payload.get("outcomes") or []
     assert isinstance(outcomes, list), "a plan's outcomes are a list"
     first = outcomes[: limits.attempts_max]
+    if not first:
+        return False
     return FATAL.issuperset(first) and (len(first) == limits.attempts_max or limits.policy.is_permanent(first[-1]))
