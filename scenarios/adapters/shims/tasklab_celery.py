@@ -7,7 +7,7 @@ import json
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import kombu
 import tasklab_adapter
@@ -15,6 +15,7 @@ import tasklab_body
 from kombu.serialization import prepare_accept_content
 from tasklab_adapter import Choice, Fact, seconds
 from tasklab_celery_app import ON_REDIS, CeleryApp
+from tasklab_celery_options import CONCURRENCY
 from tasklab_plugin import Outcome, Pace, Policy, ProcessSpec, ReadStatus, Submit
 
 CLAIMS = ("no_lost_task", "no_stuck_task", "no_phantom_task", "duplicates_explained")
@@ -27,7 +28,6 @@ PEEKED_MAX = 1_000
 INSPECT_S = 2.0
 EARLY_ACK_URL = "https://docs.celeryq.dev/en/stable/glossary.html#term-early-acknowledgment"
 LOST_URL = "https://docs.celeryq.dev/en/stable/userguide/configuration.html#task-reject-on-worker-lost"
-CONCURRENCY = "2"
 FORKING_POOLS = ("prefork", "processes")
 STATES = {"STARTED": "RUNNING", "RETRY": "RETRYING", "SUCCESS": "SUCCEEDED", "FAILURE": "DEAD", "REVOKED": "CANCELLED"}
 """Celery's words for how a task is, in the lab's."""
@@ -43,7 +43,7 @@ class CeleryQueue:
         choice = app.choice
         self.needs = {app.broker, *(["redis"] if app.backend == "redis" else [])}
         self.claims = set(choice.claims or (*CLAIMS, *(["outcome_reported"] if app.stores_results else [])))
-        forks = app.conf.worker_pool in FORKING_POOLS and not _states(choice, "--pool", "-P")
+        forks = (app.options.pool or app.conf.worker_pool) in FORKING_POOLS
         self.capabilities = {"submit", "due", *(["status"] if app.stores_results else []), *(["pool"] if forks else [])}
         self.capabilities |= tasklab_body.capabilities(app.own, app.stores_results)
         delays_s = app.retries.delays_s()
@@ -65,9 +65,10 @@ class CeleryQueue:
     def processes(self, services: Any, handlers: Any) -> List[ProcessSpec]:
         """Workers by `python -m celery … worker`, of the task's queue, with the pool and the settings of the app and of --worker."""
         argv = [sys.executable, "-c", WORKER_COMMAND, "-A", "tasklab_celery_app:app", "worker", "--loglevel", "INFO"]
-        argv += self._unless_stated("--queues", "-Q", self._app.queue)
-        if not self._app.conf.worker_concurrency and not _states(self._app.choice, "--autoscale"):
-            argv += self._unless_stated("--concurrency", "-c", CONCURRENCY)
+        options = self._app.options
+        argv += options.unless_stated("--queues", "-Q", self._app.queue)
+        if not self._app.conf.worker_concurrency and not options.states("--autoscale"):
+            argv += options.unless_stated("--concurrency", "-c", CONCURRENCY)
         return [
             ProcessSpec(
                 name,
@@ -95,9 +96,6 @@ class CeleryQueue:
             except Exception:  # noqa: BLE001 — a broker that was struck may raise anything; what else is known is still of use
                 traceback.print_exc()
         return lying
-
-    def _unless_stated(self, name: str, short: str, value: str) -> List[str]:
-        return [] if _states(self._app.choice, name, short) else [name, value]
 
     def _environment(self, services: Any, handlers: Any, name: str) -> Any:
         addresses = tasklab_adapter.addresses(services.as_seen_by(name))
@@ -186,11 +184,6 @@ class CeleryClient:
         """Nothing: the app's pool of connections is shared by all threads."""
 
 
-def _states(choice: Choice, *names: str) -> bool:
-    given: Sequence[str] = choice.worker_arguments
-    return any(each.partition("=")[0] in names or each[:2] in names for each in given)
-
-
 _MEANS = {
     "visibility_timeout": "from its delivery on a message is with one worker for this time, also if it waits there; then with others too",
     "unacked_restore_interval": "a worker looks after messages whose time is over so often",
@@ -256,7 +249,7 @@ def _facts_of_worker(app: CeleryApp) -> Tuple[Fact, ...]:
         ),
         _of_task(app, "retry_on_worker_lost", "whether a task whose pool process died is retried, within max_retries"),
         _of_conf(app, "worker_prefetch_multiplier", "messages that a worker holds for each process of its pool"),
-        _of_conf(app, "worker_pool", "the pool, unless --worker states another"),
+        _fact_of_pool(app),
         _of_conf(
             app,
             "worker_concurrency",
@@ -267,6 +260,13 @@ def _facts_of_worker(app: CeleryApp) -> Tuple[Fact, ...]:
         _of_task(app, "soft_time_limit", "seconds until a task is interrupted by an exception"),
         _of_task(app, "rate_limit", "how often a worker may start the task"),
     )
+
+
+def _fact_of_pool(app: CeleryApp) -> Fact:
+    means = "what runs the tasks of a worker"
+    if app.options.pool is not None:
+        return Fact("pool", app.options.pool, "celery worker --pool", means)
+    return Fact("pool", str(app.conf.worker_pool), app.source("worker_pool"), means)
 
 
 _RETRIED_BY = {

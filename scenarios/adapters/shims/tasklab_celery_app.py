@@ -16,6 +16,7 @@ from celery import Celery
 from celery.signals import task_received
 from tasklab_adapter import LONG_S, Choice, UnusableApp
 from tasklab_body import OwnBody
+from tasklab_celery_options import CeleryWorkerOptions
 from tasklab_celery_retries import CeleryRetries
 
 BROKERS: Mapping[str, str] = {
@@ -56,7 +57,9 @@ class CeleryApp:
         self.broker = self._broker()
         self.backend = self._backend()
         self.queue = self._queue()
-        self._refuse_what_would_run_the_apps_own_code()
+        self._refuse_eager_tasks()
+        self.options = CeleryWorkerOptions(choice, self.app)
+        self.options.check_queue(self.queue)
         self.retries = CeleryRetries(self.task)
         self.own = OwnBody(choice, self.retries.body) if choice.keep_body else None
         """The task's own code, if it stays."""
@@ -207,18 +210,11 @@ class CeleryApp:
         queue = route.get("queue") or route.get("routing_key") or self.conf.task_default_queue
         return str(getattr(queue, "name", queue))
 
-    def _refuse_what_would_run_the_apps_own_code(self) -> None:
-        stated = self.choice.worker_arguments
+    def _refuse_eager_tasks(self) -> None:
         if self.conf.task_always_eager:
             raise UnusableApp(
                 "task_always_eager is set: tasks would run where they are sent, and no worker would be tested"
             )
-        if self.conf.worker_pool_start_method != "fork" or any("spawn" in each for each in stated):
-            raise UnusableApp(
-                "pool processes that are spawned would import the app anew, without the lab's handler: use fork"
-            )
-        if any(each in ("-B", "--beat") for each in stated):
-            raise UnusableApp("--worker " + " ".join(stated) + ": beat would send the app's own tasks; leave it out")
 
     def _scale(self) -> None:
         self.scaled.update(self.retries.scale())

@@ -15,8 +15,12 @@ from tasklab_dramatiq_app import App
 from tasklab_plugin import Outcome, Pace, Policy, ProcessSpec, ReadStatus, Submit
 
 CLAIMS = ("no_lost_task", "no_stuck_task", "no_phantom_task", "duplicates_explained")
-WORKER_COMMAND = "import sys; sys.path.pop(0); from dramatiq.cli import main; sys.exit(main())"
-"""The script `dramatiq`. `python -m` would search the present directory before the standard library."""
+WORKER = "import sys; sys.path.pop(0); %sfrom dramatiq.cli import main; sys.exit(main())"
+WORKER_COMMANDS = {
+    "dramatiq": WORKER % "",
+    "dramatiq-gevent": WORKER % "from gevent import monkey; monkey.patch_all(); ",
+}
+"""The scripts of Dramatiq. `python -m` would search the present directory before the standard library."""
 IDLE_S = 4.0
 """Longest rest of a worker that has work, without retries and leases."""
 BUDGET_S = 30.0
@@ -51,18 +55,18 @@ class Dramatiq:
         self.versions = tasklab_adapter.versions("dramatiq", "pika", "redis")
 
     def processes(self, services: Any, handlers: Any) -> List[ProcessSpec]:
-        """Workers of one process and four threads each, by `python -m dramatiq`, if the arguments of the user say nothing else."""
+        """Workers of one process and four threads each, by the script `dramatiq`, if the arguments of the user say nothing else."""
         argv = [
             sys.executable,
             "-c",
-            WORKER_COMMAND,
+            WORKER_COMMANDS[self._app.command],
             "tasklab_dramatiq_app:broker",
             "--processes",
             "1",
             "--threads",
             "4",
         ]
-        argv += self._app.choice.worker_arguments
+        argv += self._app.worker_arguments
         return [
             ProcessSpec(name, "worker", argv, self._environment(services, handlers, name), Path.cwd())
             for name in tasklab_adapter.worker_names(self._app.choice)

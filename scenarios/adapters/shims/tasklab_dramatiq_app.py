@@ -4,12 +4,16 @@ Imported by the client process, and by the library's own worker command: `python
 the standard library and the other shims it imports Dramatiq only, from Python 3.8 on.
 """
 
+import contextlib
+import importlib.util
+import io
 import threading
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import dramatiq
 import tasklab_adapter
 import tasklab_guard
+from dramatiq import cli
 from dramatiq.middleware import Middleware
 from tasklab_adapter import LONG_S, Choice, Fact, UnusableApp, seconds
 from tasklab_body import OwnBody
@@ -40,6 +44,8 @@ class App:
         self.actor = actor
         self.own = OwnBody(choice, actor.fn) if choice.keep_body else None
         """The actor's own code, if it stays."""
+        self.command, self.worker_arguments = _command(choice.worker_arguments)
+        _check_workers(self.command, self.worker_arguments, actor.queue_name)
         self.broker = actor.broker
         self.service = _service_of(self.broker)
         self.results = _middleware(self.broker, "Results")
@@ -243,6 +249,30 @@ def _service_of(broker: Any) -> str:
         + tasklab_adapter.a(broker)
         + "; the lab can turn a RabbitmqBroker or a RedisBroker to its own services"
     )
+
+
+def _command(stated: Sequence[str]) -> Tuple[str, List[str]]:
+    """The script that runs the workers, and its arguments: `--worker "dramatiq-gevent --threads 100"` names the other script."""
+    for name in ("dramatiq-gevent", "dramatiq"):
+        if stated and stated[0] == name:
+            return name, list(stated[1:])
+    return "dramatiq", list(stated)
+
+
+def _check_workers(command: str, arguments: Sequence[str], queue: str) -> None:
+    """Raise UnusableApp for arguments with which the installed command starts no worker of this queue."""
+    if command == "dramatiq-gevent" and importlib.util.find_spec("gevent") is None:
+        raise UnusableApp("dramatiq-gevent needs gevent, which this Python does not have")
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+            parsed = cli.make_argument_parser().parse_args(["tasklab_dramatiq_app:broker", *arguments])
+    except SystemExit as error:
+        last = said.getvalue().strip().split("\n")[-1]
+        raise UnusableApp(command + " does not take these arguments: " + last) from error
+    if parsed.queues and queue not in parsed.queues:
+        taken = ", ".join(parsed.queues)
+        raise UnusableApp("no worker takes messages of the queue %r of the actor: they take %s" % (queue, taken))
 
 
 def _parameters(broker: Any) -> List[Any]:

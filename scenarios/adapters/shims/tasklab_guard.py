@@ -51,16 +51,18 @@ _guard = Guard()
 
 def install() -> None:
     """Refuse all addresses from now on, but those that are allowed and sockets on which this process itself listens."""
-    listen = socket.socket.listen
+    listen = getattr(socket.socket, "listen", None)
 
     def listens(self: socket.socket, *backlog: int) -> Any:
+        assert listen is not None, "it was replaced"
         listening = listen(self, *backlog)
         if self.family in (socket.AF_INET, socket.AF_INET6):
             host, port = self.getsockname()[:2]
             _guard.allow(LOOPBACK if host in ("0.0.0.0", "::") else host, port)
         return listening
 
-    socket.socket.listen = listens  # type: ignore[method-assign, assignment]
+    if listen is not None:  # the sockets of Eventlet have none of their own
+        socket.socket.listen = listens  # type: ignore[method-assign, assignment]
     sys.addaudithook(_guard.note)
 
 

@@ -7,7 +7,9 @@ from celery import Celery
 
 PORT = os.environ.get("SHOP_PORT", "5672")
 
-app = Celery("shop", broker=f"amqp://shop:secret@localhost:{PORT}/prod", backend=f"redis://:secret@localhost:{PORT}/1")
+app = Celery(
+    "shop", broker=f"amqp://shop:hunter2@localhost:{PORT}/prod", backend=f"redis://:hunter2@localhost:{PORT}/1"
+)
 app.conf.update(
     task_acks_late=True,
     task_reject_on_worker_lost=True,
@@ -15,7 +17,7 @@ app.conf.update(
     broker_transport_options={"confirm_publish": True},
 )
 
-early = Celery("early", broker=f"amqp://shop:secret@localhost:{PORT}/prod", set_as_current=False)
+early = Celery("early", broker=f"amqp://shop:hunter2@localhost:{PORT}/prod", set_as_current=False)
 """The same broker, with Celery's defaults: a message is acknowledged before its task runs."""
 
 

@@ -13,9 +13,11 @@ except ImportError:
 
 PORT = os.environ.get("SHOP_PORT", "5672")
 
-app = Celery("shop", broker=f"amqp://shop:secret@localhost:{PORT}/prod", backend=f"redis://:secret@localhost:{PORT}/1")
+app = Celery(
+    "shop", broker=f"amqp://shop:hunter2@localhost:{PORT}/prod", backend=f"redis://:hunter2@localhost:{PORT}/1"
+)
 app.conf.update(task_acks_late=True, task_reject_on_worker_lost=True)
-broker = RabbitmqBroker(url=f"amqp://shop:secret@localhost:{PORT}/prod", confirm_delivery=True)
+broker = RabbitmqBroker(url=f"amqp://shop:hunter2@localhost:{PORT}/prod", confirm_delivery=True)
 
 
 @app.task(name="shop.charge", bind=True)

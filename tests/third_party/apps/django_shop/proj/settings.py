@@ -2,7 +2,7 @@ import os
 
 PORT = os.environ.get("SHOP_PORT", "5432")
 
-SECRET_KEY = "django-insecure-secret"
+SECRET_KEY = "django-insecure-hunter2"
 INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth", "orders"]
 DATABASES = {
     "default": {
@@ -11,11 +11,11 @@ DATABASES = {
         "PORT": PORT,
         "NAME": "shop",
         "USER": "shop",
-        "PASSWORD": "secret",
+        "PASSWORD": "hunter2",
     }
 }
-CELERY_BROKER_URL = f"amqp://shop:secret@localhost:{PORT}/prod"
-CELERY_RESULT_BACKEND = f"redis://:secret@localhost:{PORT}/1"
+CELERY_BROKER_URL = f"amqp://shop:hunter2@localhost:{PORT}/prod"
+CELERY_RESULT_BACKEND = f"redis://:hunter2@localhost:{PORT}/1"
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"confirm_publish": True}
