@@ -8,6 +8,7 @@ import typer
 
 from tasklab import __version__
 from tasklab.commands.check import check
+from tasklab.commands.conform import conform
 from tasklab.commands.demo import demo
 from tasklab.commands.doctor import doctor
 from tasklab.commands.facts import facts
@@ -25,6 +26,9 @@ from tasklab.presentation.streams import discard_output, make_streams_pipe_safe
 EPILOG = """Exit codes: 0 all claimed promises held · 1 a promise is broken · 2 wrong usage · 3 unknown: the lab could not tell
 (a service did not start, a fault did not bite or heal, too little work, a malformed history)."""
 
+CONFORM_EPILOG = """Exit codes: 0 every word does what it says · 1 something is to be mended · 2 wrong usage · 3 unknown: the lab could not
+tell (a service did not start)."""
+
 app = typer.Typer(
     name="tasklab",
     help="A reliability test lab for asynchronous task systems: it runs yours in a world that it controls, injects faults, "
@@ -40,6 +44,7 @@ app.command(epilog=EPILOG)(simulate)
 app.command(epilog=EPILOG)(replay)
 app.command()(mutants)
 app.command(epilog=EPILOG)(load)
+app.command(epilog=CONFORM_EPILOG)(conform)
 app.command()(facts)
 app.command()(demo)
 app.command("list")(list_names)

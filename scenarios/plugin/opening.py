@@ -42,11 +42,11 @@ def open_system(
     if isinstance(named, Adapted):
         return _adapted_system(named, python, deadlines_s, directory)
     if "/" in named:
-        return remote_system([str(_program(named, directory))], named, directory=directory, deadlines_s=deadlines_s)
+        return remote_system([str(program_at(named, directory))], named, directory=directory, deadlines_s=deadlines_s)
     address = _address_of(named)
     if address is None or is_own(address):
         return find_system(named)
-    interpreter = sys.executable if python is None else str(_program(str(python), Path.cwd()))
+    interpreter = sys.executable if python is None else str(program_at(str(python), Path.cwd()))
     return remote_system([interpreter, host.__file__, address], address, directory=directory, deadlines_s=deadlines_s)
 
 
@@ -58,7 +58,7 @@ def deadlines_of(timeout_s: float | None) -> Mapping[str, float]:
 def _adapted_system(
     app: Adapted, python: Path | None, deadlines_s: Mapping[str, float], directory: Path
 ) -> RemoteSystem:
-    interpreter = users_python(directory) if python is None else str(_program(str(python), Path.cwd()))
+    interpreter = users_python(directory) if python is None else str(program_at(str(python), Path.cwd()))
     argv = [interpreter, host.__file__, *app.host_arguments()]
     try:
         return remote_system(argv, app.place, directory=directory, deadlines_s=deadlines_s)
@@ -96,7 +96,7 @@ def _address_of(name: str) -> str | None:
     return next((point.value for point in points if point.name == name), None)
 
 
-def _program(name: str, directory: Path) -> Path:
+def program_at(name: str, directory: Path) -> Path:
     """The program at that path, or of that name on PATH. Links are kept: the Python of a virtual environment is a link."""
     found = shutil.which(str(directory / name) if "/" in name else name)
     if found is None:

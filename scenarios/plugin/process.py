@@ -96,6 +96,12 @@ class ClientProcess:
         """Why the process is gone, or None."""
         return self._lost
 
+    def ends_with_its_input(self, within_s: float) -> bool:
+        """End its standard input; whether it then ends by itself. No request may be open or follow."""
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR)
+        return self._child.wait(within_s) is not None
+
     def close(self) -> None:
         """Kill it and all its descendants. Idempotent; never raises, and does not wait for answers."""
         self._lose("the lab has ended the client process")

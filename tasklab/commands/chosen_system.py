@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from scenarios.configuration.description import SystemDescription
     from scenarios.configuration.read import Configuration
     from scenarios.contract.system import System
+    from tasklab.conforming.wire import Speaker
 
 DEFAULT_SYSTEM = "reference"
 APP_OPTIONS = ("--celery", "--dramatiq", "--rq", "--procrastinate")
@@ -57,6 +58,23 @@ class ChosenSystem:
             return described_system(self.named, deadlines_s=deadlines_of(self.timeout_s))
         directory = None if self.configuration is None else self.configuration.directory
         return open_system(self.named, python=self.python, timeout_s=self.timeout_s, directory=directory)
+
+    def speaker(self) -> "Speaker | None":
+        """Its client process, if that is a program which speaks the protocol itself.
+
+        Raises:
+            WrongUsage: there is no such program.
+        """
+        from scenarios.configuration.description import SystemDescription
+        from scenarios.plugin.opening import program_at
+        from tasklab.conforming.wire import Speaker
+
+        if isinstance(self.named, SystemDescription):
+            return Speaker(self.named.client, self.named.directory, describes=False)
+        if not isinstance(self.named, str) or "/" not in self.named:
+            return None
+        directory = Path.cwd() if self.configuration is None else self.configuration.directory
+        return Speaker((str(program_at(self.named, directory)),), directory)
 
     def options(self) -> str:
         """The options that name it again, for the line that repeats a run."""

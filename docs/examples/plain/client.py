@@ -40,7 +40,7 @@ def answer(request):
         directory = Path(request["services"]["directory"])
         done, dead, pending = (names(directory, state) for state in ("done", "dead", "todo"))
         return {"done": done, "dead": dead, "cancelled": [], "expired": [], "pending": pending}
-    return {}  # client.close: nothing to close
+    return {} if do == "client.close" else None
 
 
 def invoke(directory, operation):
@@ -60,4 +60,6 @@ def names(directory, state):
 
 for line in sys.stdin:
     request = json.loads(line)
-    print(json.dumps({"id": request["id"], "ok": answer(request)}), flush=True)
+    content = answer(request)
+    unknown = {"error": {"kind": "unsupported", "message": request["do"]}}
+    print(json.dumps({"id": request["id"], **(unknown if content is None else {"ok": content})}), flush=True)

@@ -1,0 +1,1 @@
+"""Checks a system before any fault: does each word of its protocol do what it says."""
