@@ -12,6 +12,7 @@ from tasklab.commands.conform import conform
 from tasklab.commands.demo import demo
 from tasklab.commands.doctor import doctor
 from tasklab.commands.facts import facts
+from tasklab.commands.init import init
 from tasklab.commands.list_names import list_names
 from tasklab.commands.load import load
 from tasklab.commands.mutants import mutants
@@ -46,6 +47,7 @@ app.command()(mutants)
 app.command(epilog=EPILOG)(load)
 app.command(epilog=CONFORM_EPILOG)(conform)
 app.command()(facts)
+app.command()(init)
 app.command()(demo)
 app.command("list")(list_names)
 app.command(epilog=EPILOG)(check)

@@ -132,6 +132,10 @@ def choose(given: Mapping[str, Any], configuration: "Configuration | None") -> C
     if configuration.described:
         return _described(options, configuration)
     stated = dict(configuration.options)
+    if not any(name in stated for name in NAMING):
+        raise WrongUsage(
+            f"{configuration.file} names no app and describes no system: add a line such as celery = …, or leave it aside with --no-config"
+        )
     try:
         named = _named({**stated, **options})
     except WrongUsage as error:

@@ -175,6 +175,13 @@ def test_a_contradiction_in_the_file_names_the_file(write: Write) -> None:
         chosen(write('celery = "shop.tasks:app"'))
 
 
+def test_a_file_that_names_no_system_is_not_taken_for_the_reference(write: Write) -> None:
+    with pytest.raises(
+        WrongUsage, match=r"tasklab.toml names no app and describes no system: add a line such as celery"
+    ):
+        chosen(write('scenarios = ["worker_lost"]'))
+
+
 def test_a_command_without_a_scenario_says_where_to_find_one(write: Write) -> None:
     with pytest.raises(WrongUsage, match=r"name a scenario, such as worker_lost; tasklab.toml states no scenarios"):
         chosen(write(CELERY)).scenarios([])
