@@ -96,7 +96,9 @@ def _opened(chosen: ChosenSystem, findings: "WordFindings", *, is_program: bool)
             raise
         findings.mend("describe", str(error), "state only what docs/protocol.md lists under `describe`")
         return None
-    needs = ", ".join(sorted(system.needs)) or "no service"
+    from scenarios.contract.system import needs_of
+
+    needs = ", ".join(sorted(needs_of(system))) or "no service"
     findings.ok("describe", f"{system.name} claims {len(system.claims)} promises, needs {needs}")
     return system
 

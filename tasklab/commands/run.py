@@ -151,6 +151,8 @@ def _opened(
     if environment is not EnvironmentName.SIMULATED:
         return wanted, chosen.open()
     if not isinstance(chosen.named, str):
-        raise WrongUsage(f"an app runs on real services: --environment {environment.value} cannot simulate them for it")
+        raise WrongUsage(
+            f"an app runs on real services, as a system does that a file describes: --environment {environment.value} cannot simulate them"
+        )
     append_current_directory()
     return wanted, find_system(chosen.named)

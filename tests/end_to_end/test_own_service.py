@@ -2,12 +2,15 @@
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.leftovers import find_leftovers
 
 ROOT = Path(__file__).parents[2]
 FORGETS = '["sh", "-c", "rm -f {data}/journal; exec python3 broker.py {port} {data}"]'
@@ -55,6 +58,25 @@ def test_a_broker_that_forgets_loses_tasks(example: Path) -> None:
 
     assert one["verdicts"]["no_lost_task"]["verdict"] == "broken"
     assert code == 1
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_leaves_nothing_of_it(example: Path, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)}
+    line = [sys.executable, "-m", "tasklab", "run", "broker_killed", "--seed", "3", "--out", str(tmp_path / "out")]
+    with subprocess.Popen(line, cwd=example, env=environment, stderr=subprocess.PIPE, text=True) as lab:
+        assert lab.stderr
+        while "storm" not in (said := lab.stderr.readline()):
+            assert said, "it ended before the storm"
+        (directory, *_) = scratch.glob("*/runs/*/services/queue")
+        lab.send_signal(signal.SIGTERM)  # as Ctrl-C
+        lab.communicate(timeout=60)
+
+    assert lab.returncode == 130
+    assert find_leftovers(directory.parents[3]) == []
+    assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.services

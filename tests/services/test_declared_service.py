@@ -15,6 +15,7 @@ from chaos.environments.local import LocalEnvironment
 from chaos.errors import ServiceUnavailable
 from chaos.faults import DegradeNetwork, FlushKeys, KillService, PauseService
 from chaos.services.declared.program import Readiness, ServiceProgram
+from tests.leftovers import find_leftovers
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +52,7 @@ def declared() -> Iterator[Open]:
     yield open_
     for world in opened:
         world.__exit__()
+        assert find_leftovers(world.directory) == []
 
 
 def data(services: Services) -> Path:
@@ -94,6 +96,16 @@ def test_a_kill_ends_it_and_it_comes_back_on_the_same_port_and_data(declared: Op
     assert f"connections to port {services.own['files'].port} are refused" in str(evidence)
     assert (gone, content(services, "a")) == ("", "kept")
     assert world.service_logs()["files"].read_text().count("starts") == 2
+
+
+def test_one_that_ended_by_itself_is_no_healthy_service(declared: Open) -> None:
+    world = declared(argv=("timeout", "0.5", sys.executable, "-c", SERVER, "{port}", "{data}"))
+    world.provision("lab_1")
+    (child,) = world._own_services()["files"].children  # type: ignore[attr-defined]
+    child.wait(PATIENCE_S)
+
+    with pytest.raises(ServiceUnavailable, match=r"files: files ended with exit code 124\n.*\nstarts"):
+        world.check_health(PATIENCE_S)
 
 
 def test_a_pause_stops_it(declared: Open) -> None:

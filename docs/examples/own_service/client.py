@@ -50,13 +50,17 @@ def answer(request):
         return submit(addresses[request["client"]], operation)
     elif do == "account":
         return account(request["services"]["own"]["queue"])
+    elif do != "client.close":
+        raise NotImplementedError(do)
     return {}
 
 
 for line in sys.stdin:
     request = json.loads(line)
     try:
-        print(json.dumps({"id": request["id"], "ok": answer(request)}), flush=True)
+        content = {"ok": answer(request)}
     except OSError as error:  # the broker is away while the tasks are listed
-        failure = {"kind": "raised", "message": str(error)}
-        print(json.dumps({"id": request["id"], "error": failure}), flush=True)
+        content = {"error": {"kind": "raised", "message": str(error)}}
+    except NotImplementedError as error:
+        content = {"error": {"kind": "unsupported", "message": str(error)}}
+    print(json.dumps({"id": request["id"], **content}), flush=True)
