@@ -22,6 +22,7 @@ from typing import Any
 
 from chaos.deadline import Deadline, wait
 from chaos.errors import ChaosError, ProcessFailed, WardenLost
+from chaos.hosting.passwords import without_passwords
 
 ANSWER_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 60.0
@@ -222,9 +223,9 @@ class WardenClient:
 
 
 def read_tail(file: Path, lines_max: int = 15) -> str:
-    """The last lines of a text file, or "" if there is none."""
+    """The last lines of a text file, without passwords, or "" if there is none."""
     try:
-        return "\n".join(file.read_text(errors="replace").splitlines()[-lines_max:])
+        return without_passwords("\n".join(file.read_text(errors="replace").splitlines()[-lines_max:]))
     except OSError:
         return ""
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from chaos.environment import Environment, ProcessSpec, ServiceName, Services
 from chaos.faults import REACHED, Fault
 from chaos.services.declared.program import PLAYS
-from scenarios.contract.capabilities import OWN_BODY
+from scenarios.contract.capabilities import NO_TAKEOVER, OWN_BODY
 from scenarios.contract.guard import answered_processes, plugin_call
 from scenarios.contract.system import (
     Embeddable,
@@ -18,7 +18,7 @@ from scenarios.contract.system import (
     own_services_of,
 )
 from scenarios.errors import NotApplicable
-from scenarios.experiment.scenario import Scenario, Trigger
+from scenarios.experiment.scenario import KillsWorker, Scenario, TaskTakenOver, Trigger
 
 HANDLER_ROLE = "worker"
 """Processes in this role run handlers: whatever process an attempt or an effect reaches plays it."""
@@ -99,6 +99,12 @@ def processes_to_link(
     return tuple(dict.fromkeys(linked))
 
 
+def kills_workers(scenario: Scenario) -> bool:
+    """Whether processes that run handlers die in it, by a fault or by their own task."""
+    by_task = any(isinstance(trait, KillsWorker) for trait in scenario.workload.traits)
+    return by_task or any(strike.fault.excuses == "crash" for strike in scenario.strikes)
+
+
 def fits(scenario: Scenario, system: System, environment: Environment, roles: Mapping[str, tuple[str, ...]]) -> bool:
     """Whether the scenario has a target in this system, whose processes play these roles."""
     try:
@@ -129,6 +135,10 @@ def _check_claims(scenario: Scenario, system: System) -> None:
 def check_capabilities(scenario: Scenario, capabilities: frozenset[str]) -> None:
     """Raise NotApplicable if the system lacks a capability that the scenario is about, or the lab's handler, which it needs."""
     of_handler = [type(trait).__name__ for trait in scenario.workload.traits if trait.is_of_handler]
+    if NO_TAKEOVER in capabilities and any(isinstance(one, TaskTakenOver) for one in scenario.premises):
+        raise NotApplicable(
+            f"{scenario.name} awaits a takeover, and a worker that stands still keeps its tasks: no lease ends"
+        )
     if OWN_BODY in capabilities and of_handler:
         raise NotApplicable(
             f"{scenario.name} plans what only the lab's handler does ({', '.join(of_handler)}), and the tasks run their own code"

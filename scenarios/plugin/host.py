@@ -33,7 +33,7 @@ VERSION = 1
 REPR_CHARS = 200
 MEMBERS = ("name", "claims", "needs", "processes", "client")
 POWERS = ("account", "trail", "dump", "api_url", "embedded_processes")
-STATEMENTS = ("pace", "policy", "reservations", "capabilities", "versions", "facts", "documented")
+STATEMENTS = ("pace", "policy", "reservations", "capabilities", "versions", "facts", "documented", "documented_deaths")
 OPERATIONS = {
     "submit": "Submit",
     "status": "ReadStatus",

@@ -6,6 +6,8 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from chaos.hosting.passwords import without_passwords
+
 LOG_BYTES_MAX = 64 << 20
 RECEIVE_BYTES = 1 << 16
 CUT = b"\n(log truncated by the lab)\n"
@@ -41,7 +43,7 @@ class ProcessLog:
             except OSError:
                 return ""
         lines = [line for line in content.decode(errors="replace").splitlines() if line.strip()]
-        return lines[-1].strip() if lines else ""
+        return without_passwords(lines[-1].strip()) if lines else ""
 
     def wait(self, timeout_s: float) -> None:
         """Wait until the stream has ended, at most `timeout_s`."""

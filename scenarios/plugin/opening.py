@@ -71,7 +71,7 @@ def _adapted_system(
     except PluginLost as lost:
         why = str(lost).replace("the plug-in's process", "its process").replace("the plug-in", "it")
         raise WrongUsage(
-            f"{app.place} cannot be read ({why}): look at what its module does when it is imported"
+            f"{app.place} cannot be read ({why}): look at what its module does when it is imported (--plugin-timeout gives it longer)"
         ) from lost
 
 

@@ -14,6 +14,7 @@ from queue import SimpleQueue
 import msgspec
 
 from chaos.errors import ChaosError
+from chaos.hosting.passwords import without_passwords
 from chaos.hosting.warden_client import ChildProcess, WardenClient
 from scenarios.errors import PluginLost
 from scenarios.plugin import launch
@@ -184,7 +185,7 @@ class ErrorAnswer(Exception):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
-        self.message = message
+        self.message = without_passwords(message)
 
 
 def name_of(request: PluginRequest) -> str:

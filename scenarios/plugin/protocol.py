@@ -133,7 +133,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
 
     `powers`: the optional methods that it has. `capabilities`: what it can do, None where it does not say.
     `versions`: of its own parts, as it says them. `facts`: of an adapter, the settings of the app in effect.
-    `documented`: by promise, what its documentation says of not keeping it.
+    `documented`: by promise, what its documentation says of not keeping it; `documented_deaths`: if a worker is killed.
     """
 
     protocol: int
@@ -149,6 +149,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     versions: Mapping[str, str] = {}
     facts: tuple[Setting, ...] = ()
     documented: Mapping[str, str] = {}
+    documented_deaths: Mapping[str, str] = {}
 
 
 class StatedProcess(msgspec.Struct, frozen=True, kw_only=True):

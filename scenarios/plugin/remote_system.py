@@ -15,6 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from chaos.environment import ProcessSpec, Services
+from chaos.hosting.passwords import without_passwords
 from scenarios.contract.system import Account, Client, Handlers, Operation, Outcome, System
 from scenarios.errors import PluginFailed, PluginLost, WrongUsage
 from scenarios.plugin import protocol
@@ -77,6 +78,7 @@ class RemoteSystem:
         self.versions = statement.versions
         self.facts = statement.facts
         self.documented = statement.documented
+        self.documented_deaths = statement.documented_deaths
         for optional in ("pace", "policy", "reservations", "capabilities"):
             if (stated := getattr(statement, optional)) is not None:
                 setattr(self, optional, stated)  # its presence is the power: scenarios.contract.system.Paced and others
@@ -153,7 +155,8 @@ class RemoteClient:
         what = f"invoke({type(operation).__name__})"
         request = protocol.Invoke(client=self._name, operation=operation_fields(operation))
         try:
-            return self._system.ask(self._process, request, Outcome, what)
+            outcome = self._system.ask(self._process, request, Outcome, what)
+            return outcome if not outcome.detail else replace(outcome, detail=without_passwords(outcome.detail))
         except PluginLost as error:
             if error.definite:
                 raise
@@ -280,9 +283,11 @@ def settings_of(system: System) -> tuple[Setting, ...]:
     return system.facts if isinstance(system, RemoteSystem) else ()
 
 
-def documented_by(system: System) -> Mapping[str, str]:
-    """By promise, what the documentation of an adapted library says of not keeping it in this configuration."""
-    documented = system.documented if isinstance(system, RemoteSystem) else {}
+def documented_by(system: System, *, kills_workers: bool) -> Mapping[str, str]:
+    """By promise, what the documentation of an adapted library says of not keeping it in this configuration, in such a scenario."""
+    if not isinstance(system, RemoteSystem):
+        return {}
+    documented = {**system.documented, **(system.documented_deaths if kills_workers else {})}
     return {promise.value: sentence for promise, sentence in documented.items()}
 
 

@@ -45,6 +45,7 @@ class SystemStatement:
     versions: Mapping[str, str]
     facts: tuple[Setting, ...]
     documented: Mapping[Guarantee, str]
+    documented_deaths: Mapping[Guarantee, str]
 
 
 def checked(described: Description) -> SystemStatement:
@@ -73,7 +74,8 @@ def checked(described: Description) -> SystemStatement:
         capabilities=None if described.capabilities is None else checked_capabilities(described.capabilities),
         versions=dict(described.versions),
         facts=described.facts,
-        documented=dict(zip(known_promises(described.documented), described.documented.values(), strict=True)),
+        documented=_by_promise(described.documented),
+        documented_deaths=_by_promise(described.documented_deaths),
     )
 
 
@@ -190,3 +192,7 @@ def _numbers(value: Any) -> list[float]:
 def _hint(name: str, known: Iterable[str]) -> str:
     nearest = get_close_matches(name, list(known), n=2)
     return f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+
+
+def _by_promise(sentences: Mapping[str, str]) -> Mapping[Guarantee, str]:
+    return dict(zip(known_promises(sentences), sentences.values(), strict=True))

@@ -13,7 +13,7 @@ from scenarios.experiment.canaries import search
 from scenarios.experiment.clients import Clients, pool
 from scenarios.experiment.driver import Driver
 from scenarios.experiment.facts import describe_run, stated_schedules
-from scenarios.experiment.fitting import aimed, fits, parts_of_system, processes_to_link
+from scenarios.experiment.fitting import aimed, fits, kills_workers, parts_of_system, processes_to_link
 from scenarios.experiment.plan import Plan, deaths_of, of_own_body, plan, warm_up
 from scenarios.experiment.run import BUDGET_S, Experiment, StrikeTimeout, Timing
 from scenarios.experiment.scenario import Scenario
@@ -73,7 +73,10 @@ def run(
         capabilities=capabilities_of(system),
     )
     facts = describe_run(scenario, system, environment, seed=seed, repeat=repeat)
-    facts.settings, facts.documented = list(settings_of(system)), dict(documented_by(system))
+    facts.settings, facts.documented = (
+        list(settings_of(system)),
+        dict(documented_by(system, kills_workers=kills_workers(scenario))),
+    )
     facts.tested_by = {claim: list(scenarios_testing(claim)) for claim in facts.claims}
     directory.write_facts(facts)  # so that even an aborted run has its facts
     stage = RealStage(system, environment, services, directory, facts, say)

@@ -12,8 +12,9 @@ def print_facts(document: Mapping[str, Any]) -> None:
 
     versions = ", ".join(f"{name} {version}" for name, version in sorted(document["versions"].items()))
     table = Table(title=f"{document['system']} ({versions})", title_justify="left")
-    for heading in ("setting", "value", "in the lab", "read from", "what follows"):
-        table.add_column(heading)
+    table.add_column("setting", no_wrap=True)
+    for heading in ("value", "in the lab", "read from", "what follows"):
+        table.add_column(heading, overflow="fold")
     for fact in document["facts"]:
         scaled = fact["scaled"]
         table.add_row(fact["name"], fact["value"], "" if scaled is None else scaled, fact["source"], fact["means"])

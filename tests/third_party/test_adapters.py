@@ -16,6 +16,11 @@ pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.adapters]
 
 SEEDS = {"": (1, 2, 3), "@defaults": (1,)}
 """By configuration."""
+UNDOCUMENTED = {
+    # A worker that outlives the outage leaves a job in `doing` (docs/track_record.md); the documentation speaks of killed workers only.
+    ("procrastinate@defaults", "broker_killed"): {"no_stuck_task", "outcome_reported"},
+}
+"""By app and scenario: what breaks, was followed by hand, and is in no documentation."""
 APPS = [
     (library + configuration, seed) for library in LIBRARIES for configuration, seeds in SEEDS.items() for seed in seeds
 ]
@@ -32,4 +37,4 @@ def test_an_own_app_breaks_only_what_its_library_documents(
         pytest.skip(f"not applicable: {one.why}")
     broken = {name for name, said in one.verdicts.items() if said["verdict"] == "broken"}
     assert one.exit_code != EXIT_UNKNOWN, one.explain()
-    assert broken <= set(one.documented), one.explain()
+    assert broken <= set(one.documented) | UNDOCUMENTED.get((system, scenario), set()), one.explain()

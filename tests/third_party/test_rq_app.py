@@ -91,6 +91,7 @@ def test_a_plain_function_has_the_defaults_of_the_library(third_party_python: Pa
         ("rq_app:chrage", (), "did you mean charge?"),
         ("rq_app:connection", (), "its functions with a decorator of RQ are charge, ship"),
         ("rq_app:nameless", (), "rq_app:nameless is a lambda"),
+        ("rq_app:Shop.refund", (), "rq_app:Shop.refund is a method: no worker of RQ has an object to call it on"),
         ("ends_at_import:charge", (), "with exit code 3; its last line: no licence for this machine"),
         ("rq_app:charge", ("--claims= ",), "--claims names no promise"),
         ("rq_app:charge", ("--worker=--worker-tlt 30",), "--worker-ttl"),

@@ -19,13 +19,14 @@ from chaos.faults import (
     SwallowAck,
     WithholdConfirm,
 )
-from scenarios.contract.capabilities import OWN_BODY
+from scenarios.contract.capabilities import NO_TAKEOVER, OWN_BODY
 from scenarios.contract.system import Handlers
 from scenarios.errors import NotApplicable, RunFailed
 from scenarios.experiment.fitting import (
     PARTS,
     aimed,
     check_capabilities,
+    kills_workers,
     parts_of,
     process_playing,
     processes_of,
@@ -38,6 +39,7 @@ from scenarios.experiment.scenario import (
     LeaderAtWork,
     Scenario,
     Strike,
+    TaskTakenOver,
     Trigger,
     Workload,
 )
@@ -188,6 +190,27 @@ def test_a_scenario_that_needs_what_the_system_cannot_do_is_not_applicable() -> 
     with pytest.raises(NotApplicable, match="the system does not state the capabilities that struck needs: pause"):
         link(pausing)
     assert link(pausing, system=Acme(claims=frozenset({Guarantee.PAUSE_HONOURED}))) == ()
+
+
+def test_a_takeover_is_awaited_only_where_a_lease_ends() -> None:
+    paused = replace(scenario(), premises=(TaskTakenOver(),))
+
+    check_capabilities(paused, frozenset({"submit"}))
+    with pytest.raises(NotApplicable, match="struck awaits a takeover, and a worker that stands still keeps its tasks"):
+        check_capabilities(paused, frozenset({"submit", NO_TAKEOVER}))
+
+
+@pytest.mark.parametrize(
+    ("struck", "kills"),
+    [
+        (scenario(KillService("rabbitmq")), False),
+        (scenario(SwallowAck("worker", nth=1)), False),
+        (scenario(KillProcess()), True),
+        (replace(scenario(), workload=Workload(tasks=1, rate_per_s=1, traits=(KillsWorker(),))), True),
+    ],
+)
+def test_what_is_documented_of_killed_workers_is_shown_where_workers_are_killed(struck: Scenario, kills: bool) -> None:
+    assert kills_workers(struck) == kills
 
 
 def test_a_scenario_that_is_about_the_lab_s_handler_does_not_fit_tasks_that_run_their_own_code() -> None:

@@ -103,7 +103,7 @@ def _told(error: BaseException) -> str:
     here = os.path.dirname(os.path.abspath(__file__))
     frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(("<", here))]
     own = [one for one in frames if os.sep + "lib" + os.sep + "python" not in one.filename] or frames
-    where = " (%s, line %s: %s)" % (own[-1].filename, own[-1].lineno, own[-1].line) if own else ""
+    where = " (%s, line %s)" % (own[-1].filename, own[-1].lineno) if own else ""
     if isinstance(error, SyntaxError):
         where = " (%s, line %s)" % (error.filename, error.lineno)
     return type(error).__name__ + (": " + str(error) if str(error) else "") + where

@@ -46,6 +46,7 @@ class CeleryQueue:
         forks = (app.options.pool or app.conf.worker_pool) in FORKING_POOLS
         self.capabilities = {"submit", "due", *(["status"] if app.stores_results else []), *(["pool"] if forks else [])}
         self.capabilities |= tasklab_body.capabilities(app.own, app.stores_results)
+        self.capabilities |= {"no_takeover"} if app.lease_s() is None else set()
         delays_s = app.retries.delays_s()
         lease_s = app.lease_s()
         taken_over_s = (app.message_lease_s() or 0.0) + app.sweep_s()
@@ -54,12 +55,12 @@ class CeleryQueue:
         self.policy = Policy(
             attempts_max=None if delays_s is None else (app.retries.retries_max() or 0) + 1,
             delays_s=delays_s,
-            permanent_errors=app.retries.permanent_errors(),
+            permanent_errors=app.retries.permanent_errors() if app.own is None else ("permanent",),
             budget_s=BUDGET_S + lost_s + 2 * taken_over_s + sum(most for _, most in delays_s or ()),
             lease_s=lease_s if app.broker == "redis" else None,
         )
         self.facts = (*_facts_of_broker(app), *_facts_of_worker(app), *_facts_of_retries(app), *_facts_of_results(app))
-        self.documented = _documented(app)
+        self.documented_deaths = _documented_deaths(app)
         self.versions = tasklab_adapter.versions("celery", "kombu", "billiard", "amqp", "redis")
 
     def processes(self, services: Any, handlers: Any) -> List[ProcessSpec]:
@@ -195,7 +196,7 @@ _MEANS = {
 }
 
 
-def _documented(app: CeleryApp) -> Dict[str, str]:
+def _documented_deaths(app: CeleryApp) -> Dict[str, str]:
     """What Celery's documentation says of tasks in the hands of a process that is killed, in this configuration."""
     if not app.task.acks_late:
         lost = (
@@ -228,9 +229,13 @@ def _facts_of_broker(app: CeleryApp) -> Tuple[Fact, ...]:
     means = "a send that RabbitMQ did not take is " + ("noticed" if confirms else "acknowledged to the client")
     return (
         *facts,
-        Fact("confirm_publish", str(confirms), "broker_transport_options", means),
+        Fact("confirm_publish", str(confirms), _source_of_confirms(app), means),
         _scalable(app, "broker_heartbeat", app.conf.broker_heartbeat),
     )
+
+
+def _source_of_confirms(app: CeleryApp) -> str:
+    return "kombu's default" if app.option("confirm_publish") is None else "broker_transport_options"
 
 
 def _facts_of_worker(app: CeleryApp) -> Tuple[Fact, ...]:

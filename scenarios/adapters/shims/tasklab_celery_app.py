@@ -25,6 +25,8 @@ BROKERS: Mapping[str, str] = {
 }
 PORTS = {"amqps": 5671, "redis": 6379, "rediss": 6379}
 BROKER_URLS = ("broker_url", "broker_read_url", "broker_write_url")
+READ_FIRST = (*BROKER_URLS, "result_backend")
+"""Settings that Celery reads from a variable first."""
 LOGIN_OPTIONS = ("host", "hostname", "port", "userid", "password", "virtual_host", "ssl", "login_method")
 SCALED_LEASE_S = 4
 LEASE_SLACK_S = 0.1
@@ -231,6 +233,8 @@ class CeleryApp:
             return self.sources[name]
         if name in ON_REDIS:
             return "kombu's default" if self.option(name) is None else "broker_transport_options"
+        if name in READ_FIRST and os.environ.get("CELERY_" + name.upper()):
+            return "the variable CELERY_" + name.upper()
         return name if self.conf.value_set_for(name) else "Celery's default"
 
     def _scale_redis(self) -> None:

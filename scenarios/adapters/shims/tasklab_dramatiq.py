@@ -48,7 +48,7 @@ class Dramatiq:
         self.policy = Policy(
             attempts_max=app.attempts_max(),
             delays_s=delays_s,
-            permanent_errors=(),
+            permanent_errors=() if app.own is None else ("permanent",),
             budget_s=BUDGET_S + 2 * (lease_s or 0.0) + sum(most for _, most in delays_s or ()),
         )
         self.facts = app.facts()

@@ -62,7 +62,8 @@ class Procrastinate:
             budget_s=BUDGET_S + 2 * takeover_s + sum(most for _, most in delays_s or ()),
         )
         self.facts = app.facts()
-        self.documented = {} if app.recoveries else {"no_lost_task": STALLED, "no_stuck_task": STALLED}
+        self.documented_deaths = {} if app.recoveries else {"no_lost_task": STALLED, "no_stuck_task": STALLED}
+        self.capabilities |= set() if app.recoveries else {"no_takeover"}
         self.versions = tasklab_adapter.versions("procrastinate", "psycopg", "psycopg-pool")
 
     def processes(self, services: Any, handlers: Any) -> List[ProcessSpec]:

@@ -4,6 +4,7 @@ Imported by the client process, and by the library's own worker command (`WORKER
 other shims it imports RQ and its libraries (click, redis) only, from Python 3.8 on.
 """
 
+import inspect
 import math
 import sys
 from datetime import timedelta
@@ -53,6 +54,8 @@ class RqApp:
             raise UnusableApp(
                 choice.place + " is no function but " + tasklab_adapter.a(self.function) + _functions_near(choice.place)
             )
+        if _needs_object(choice.place):
+            raise UnusableApp(choice.place + " is a method: no worker of RQ has an object to call it on")
         if getattr(self.function, "__name__", "") == "<lambda>":
             raise UnusableApp(choice.place + " is a lambda: RQ's workers find a function by its own name")
         self.own = OwnBody(choice, self.function) if choice.keep_body else None
@@ -339,6 +342,16 @@ def _functions_near(place: str) -> str:
     module = sys.modules[place.partition(":")[0]]
     names: Sequence[str] = [name for name, value in vars(module).items() if _decorator_of(value) is not None]
     return "; its functions with a decorator of RQ are " + ", ".join(sorted(names)) if names else ""
+
+
+def _needs_object(place: str) -> bool:
+    """Whether the place names a method through its class, and neither a static method nor one of the class."""
+    module_name, _, attribute = place.partition(":")
+    owner, _, name = attribute.rpartition(".")
+    holder = sys.modules[module_name]
+    for each in owner.split(".") if owner else ():
+        holder = getattr(holder, each)
+    return isinstance(holder, type) and inspect.isfunction(inspect.getattr_static(holder, name))
 
 
 def _path(value: Any) -> str:

@@ -6,7 +6,7 @@ from redis import Redis
 from rq import Retry
 from rq.decorators import job
 
-connection = Redis(host="127.0.0.1", port=int(os.environ.get("RQ_APP_PORT", "6379")), password="production")
+connection = Redis(host="127.0.0.1", port=int(os.environ.get("RQ_APP_PORT", "6379")), password="hunter2")
 
 
 @job("payments", connection=connection, timeout=30, retry=Retry(max=3))
@@ -21,6 +21,11 @@ def ship(order):
 
 def mail(order):
     raise SystemExit("production code ran")
+
+
+class Shop:
+    def refund(self, order):
+        raise SystemExit("production code ran")
 
 
 nameless = lambda order: None  # noqa: E731  RQ cannot find it by its name
