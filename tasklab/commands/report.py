@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasklab.exit_codes import EXIT_USAGE, explained, fail
+from tasklab.presentation.markdown import table_of_runs
 from tasklab.presentation.terminal import harmless, print_json
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ def report(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print as JSON where the report was written, and the rulings in it.")
     ] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the verdicts as a table in Markdown, for the summary of a CI job.")
+    ] = False,
 ) -> None:
     """Write one self-contained HTML file about one or more runs; several runs are shown side by side, scenario by system.
 
@@ -49,6 +53,8 @@ def report(
             fail(f"{file} cannot be written: {error.strerror or error}", EXIT_USAGE)
     if as_json:
         _print_json(file, sections)
+    elif markdown:
+        typer.echo(table_of_runs(sections))
     else:
         for section in sections:
             typer.echo(harmless(f"{section.overall.ruling}: {section.overall.sentence}"))

@@ -8,6 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from tasklab.commands.report import report
+from tasklab.presentation.markdown import table_of_runs
 from tests import sample_runs
 
 
@@ -43,6 +44,20 @@ def test_the_report_of_several_runs_goes_where_it_is_told(app: typer.Typer, tmp_
         (str(held), "reference", 7, "held"),
         (str(broken), "naive", 7, "broken"),
     ]
+
+
+def test_the_verdicts_of_several_runs_are_a_table_in_markdown_in_which_no_text_is_marked_up(
+    app: typer.Typer, tmp_path: Path
+) -> None:
+    held, broken = sample_runs.held(tmp_path / "a"), sample_runs.broken(tmp_path / "b")
+
+    result = CliRunner().invoke(app, [str(held), str(broken), "--markdown"])
+
+    heading, rule, first, second = result.output.splitlines()
+    assert (heading, rule) == ("| scenario | system | seed | verdict | why |", "| --- | --- | --- | --- | --- |")
+    assert first.startswith("| broker\\_killed | reference | 7 | held | reference kept all ")
+    assert second.startswith("| broker\\_killed | naive | 7 | **broken** | naive violated ")
+    assert table_of_runs([]).count("\n") == 1
 
 
 @pytest.mark.parametrize("arguments", [["runs"], ["runs/a", "runs/deep/b"], ["{}/runs"]])

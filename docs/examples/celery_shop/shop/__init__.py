@@ -1,0 +1,1 @@
+"""A small shop, whose orders are charged in the background."""
