@@ -15,6 +15,8 @@ from chaos.services.redis.server import missing_write, present_primary
 
 ENOUGH = 5
 """So many evicted keys of the system are enough for a bite."""
+MORE_S = 0.3
+"""How long more than one evicted key is waited for: a system may have few keys."""
 FILL_S = 5.0
 """How long ballast is written at most."""
 FILL_EVERY_S = 0.002
@@ -27,6 +29,7 @@ class KeysEviction:
 
     def __init__(self, memory: FullMemory) -> None:
         self._memory = memory
+        self._first_s: float | None = None
         self._begun = False
         self._ended = False
 
@@ -41,7 +44,7 @@ class KeysEviction:
             raise FaultDidNotBite(EvictKeys.name, self.target, f"it takes no limit of memory: {error}") from error
 
     def await_bite(self, timeout_s: float) -> Evidence:
-        """Write ballast until enough keys of the system are evicted; one is enough when the time is over."""
+        """Write ballast until enough keys of the system are evicted; one is enough when no more follow soon."""
         try:
             wait(self._missing, Deadline.after(min(FILL_S, timeout_s)), every_s=FILL_EVERY_S)
             evicted = self._memory.evicted()
@@ -69,7 +72,10 @@ class KeysEviction:
     def _missing(self) -> str:
         self._memory.fill()
         evicted = self._memory.evicted()
-        return "" if evicted >= ENOUGH else f"{evicted} keys of the system are evicted"
+        if evicted and self._first_s is None:
+            self._first_s = time.monotonic()
+        is_enough = self._first_s is not None and time.monotonic() - self._first_s >= MORE_S
+        return "" if evicted >= ENOUGH or is_enough else f"{evicted} keys of the system are evicted"
 
 
 def inject(fault: EvictKeys, context: InjectionContext) -> KeysEviction:
