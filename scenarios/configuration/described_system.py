@@ -25,6 +25,7 @@ class DescribedSystem(RemoteSystem):
     def processes(self, services: Services, handlers: Handlers) -> Sequence[ProcessSpec]:
         """The processes of the file. From the first run directory on, the log of the client process is kept there."""
         self.process_of(services, handlers)
+        self.check()  # a program that ends at its start is said before the run
         stated = [_with_addresses(one, services, handlers) for one in self.description.processes]
         return self.placed(checked_processes(self.name, stated))
 

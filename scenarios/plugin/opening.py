@@ -75,8 +75,10 @@ def _adapted_system(
         ) from lost
 
 
-def open_scenario(name: str) -> Scenario:
+def open_scenario(name: str, *, directory: Path | None = None) -> Scenario:
     """The scenario of the catalogue, or the one at `package.module:attribute`, which is read in a client process.
+
+    `directory`: from where its module is imported; None: the present one.
 
     Raises:
         UnknownName: there is none in the catalogue, or it names an unknown promise.
@@ -85,7 +87,7 @@ def open_scenario(name: str) -> Scenario:
     """
     if ":" not in name:
         return find_scenario(name)
-    return remote_scenario([sys.executable, host.__file__, name], name, directory=Path.cwd())
+    return remote_scenario([sys.executable, host.__file__, name], name, directory=directory or Path.cwd())
 
 
 def _address_of(name: str) -> str | None:

@@ -44,9 +44,9 @@ class ChosenSystem:
         return isinstance(self.named, Adapted)
 
     @property
-    def is_simulable(self) -> bool:
-        """Whether its code may be able to run in the simulated world: a plug-in of Python."""
-        return isinstance(self.named, str)
+    def directory(self) -> Path | None:
+        """Where modules and programs are found: that of the file; None: the present one."""
+        return None if self.configuration is None else self.configuration.directory
 
     def open(self) -> "System":
         """The system; a user's runs in a client process. Raises as `scenarios.plugin.opening.open_system`."""
@@ -56,8 +56,7 @@ class ChosenSystem:
 
         if isinstance(self.named, SystemDescription):
             return described_system(self.named, deadlines_s=deadlines_of(self.timeout_s))
-        directory = None if self.configuration is None else self.configuration.directory
-        return open_system(self.named, python=self.python, timeout_s=self.timeout_s, directory=directory)
+        return open_system(self.named, python=self.python, timeout_s=self.timeout_s, directory=self.directory)
 
     def speaker(self) -> "Speaker | None":
         """Its client process, if that is a program which speaks the protocol itself.

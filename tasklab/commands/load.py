@@ -86,7 +86,7 @@ def load(
         from tasklab.running.locust_driver import Page
 
         _check_port(web_port)
-        struck = None if fault is None else open_scenario(fault)
+        struck = None if fault is None else open_scenario(fault, directory=chosen.directory)
         plugin = chosen.open()
         drawn = SystemRandom().randrange(SEED_MAX) if seed is None else seed
         plan = LoadPlan(rate, duration, drawn)

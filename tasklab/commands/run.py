@@ -147,7 +147,7 @@ def _opened(
     from scenarios.lookup import find_system
     from scenarios.plugin.opening import open_scenario
 
-    wanted = [open_scenario(name) for name in scenarios]
+    wanted = [open_scenario(name, directory=chosen.directory) for name in scenarios]
     if environment is not EnvironmentName.SIMULATED:
         return wanted, chosen.open()
     if not isinstance(chosen.named, str):

@@ -13,6 +13,7 @@ import pytest
 from tests.leftovers import find_leftovers
 
 ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
 FORGETS = '["sh", "-c", "rm -f {data}/journal; exec python3 broker.py {port} {data}"]'
 
 
@@ -21,7 +22,7 @@ def run(place: Path, *scenarios: str) -> tuple[int, list[dict[str, Any]]]:
     done = subprocess.run(
         line,
         cwd=place,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=120,
@@ -60,11 +61,24 @@ def test_a_broker_that_forgets_loses_tasks(example: Path) -> None:
     assert code == 1
 
 
+def test_a_client_command_that_ends_at_once_is_said_with_its_last_line(example: Path) -> None:
+    file = example / "tasklab.toml"
+    file.write_text(
+        file.read_text().replace('client = ["./client.py"]', 'client = ["sh", "-c", "echo no broker >&2; exit 4"]')
+    )
+    line = [sys.executable, "-m", "tasklab", "run", "broker_killed", "--out", str(example / "out")]
+
+    done = subprocess.run(line, cwd=example, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+
+    assert "process ended by itself, with exit code 4; its last line: no broker" in done.stdout + done.stderr
+    assert done.returncode == 3
+
+
 @pytest.mark.slow
 def test_an_interrupted_run_leaves_nothing_of_it(example: Path, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)}
+    environment = {**ENVIRONMENT, "TMPDIR": str(scratch)}
     line = [sys.executable, "-m", "tasklab", "run", "broker_killed", "--seed", "3", "--out", str(tmp_path / "out")]
     with subprocess.Popen(line, cwd=example, env=environment, stderr=subprocess.PIPE, text=True) as lab:
         assert lab.stderr
