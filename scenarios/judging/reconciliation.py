@@ -192,13 +192,23 @@ def _place_by_events(timeline: TaskTimeline, final: Event, policy: Policy) -> Pl
     last = timeline.states[-1].to if timeline.states else None
     if final.done is None and last == "SUCCEEDED":
         return "done"
-    if final.dead is None and (last in ("DEAD", "FAILED") or _was_given_up(timeline, policy)):
+    if final.dead is None and (
+        last in ("DEAD", "FAILED") or _was_read_as_dead(timeline) or _was_given_up(timeline, policy)
+    ):
         return "dead"
     if final.cancelled is None and (last == "CANCELLED" or timeline.cancelled_ns is not None):
         return "cancelled"
     if final.expired is None and last == "EXPIRED":
         return "expired"
     return "lost"
+
+
+def _was_read_as_dead(timeline: TaskTimeline) -> bool:
+    """Whether clients know that it failed: the last status that was read of it, since any redrive."""
+    last = timeline.statuses[-1] if timeline.statuses else None
+    if last is None or last.state not in ("DEAD", "FAILED"):
+        return False
+    return not any(instant > earliest_ns(last) for instant in timeline.redrives_ns)
 
 
 def _was_given_up(timeline: TaskTimeline, policy: Policy) -> bool:

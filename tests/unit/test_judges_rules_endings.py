@@ -120,3 +120,22 @@ def test_if_no_end_is_recorded_an_effect_is_a_success_unless_its_worker_crashed(
     events = sorted([*ACTED, *lines, "5 d dead A attempts=1 reason=poison"], key=lambda line: float(line.split()[0]))
 
     assert verdict(G.DEAD_LETTER_IF_EXHAUSTED, [*events, final(dead=["A"], pending=["B"])], attempts_max=1) == expected
+
+
+@pytest.mark.parametrize(
+    ("expected", "lines", "dead"),
+    [
+        pytest.param("held", ["3 reader status A state=DEAD"], None, id="its client was told that it failed"),
+        pytest.param(("A",), ["3 reader status A state=RUNNING"], None, id="its client was told that it runs"),
+        pytest.param(("A",), ["3 reader status A state=DEAD", "4 reader status A state=PENDING"], None, id="it was told otherwise later"),
+        pytest.param(("A",), ["3 reader status A state=DEAD", "4 operator redrive A"], None, id="it was put back since"),
+        pytest.param(("A",), ["3 reader status A state=DEAD"], [], id="the system lists its dead, and not this one"),
+    ],
+)  # fmt: skip
+def test_a_task_whose_failure_was_read_is_not_lost_where_nothing_lists_it(
+    expected: object, lines: list[str], dead: list[str] | None
+) -> None:
+    """Celery keeps the failure of a task whose pool process died in its result backend, and lists nothing (run child_killed-celery-1)."""
+    seen = [*SUBMITTED, "1 w1 attempt.start A attempt=1", *OTHER, *lines, final(done=["K"], dead=dead)]
+
+    assert verdict(G.NO_LOST_TASK, seen, attempts_max=3) == expected

@@ -26,6 +26,10 @@ IDLE_S = 5.0
 BUDGET_S = 30.0
 PEEKED_MAX = 1_000
 INSPECT_S = 2.0
+UNCONFIRMED = (
+    "without confirm_publish a send does not wait for RabbitMQ's confirmation, so what dies with the connection is not noticed: "
+    "https://www.rabbitmq.com/docs/confirms#publisher-confirms"
+)
 EARLY_ACK_URL = "https://docs.celeryq.dev/en/stable/glossary.html#term-early-acknowledgment"
 LOST_URL = "https://docs.celeryq.dev/en/stable/userguide/configuration.html#task-reject-on-worker-lost"
 FORKING_POOLS = ("prefork", "processes")
@@ -60,6 +64,8 @@ class CeleryQueue:
             lease_s=lease_s if app.broker == "redis" else None,
         )
         self.facts = (*_facts_of_broker(app), *_facts_of_worker(app), *_facts_of_retries(app), *_facts_of_results(app))
+        sends_blindly = app.broker == "rabbitmq" and not app.option("confirm_publish")
+        self.documented = {"no_lost_task": UNCONFIRMED} if sends_blindly else {}
         self.documented_deaths = _documented_deaths(app)
         self.versions = tasklab_adapter.versions("celery", "kombu", "billiard", "amqp", "redis")
 

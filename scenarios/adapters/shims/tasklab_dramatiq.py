@@ -25,6 +25,10 @@ IDLE_S = 4.0
 """Longest rest of a worker that has work, without retries and leases."""
 BUDGET_S = 30.0
 PEEKED_MAX = 1_000
+UNCONFIRMED = (
+    "without confirm_delivery a send does not wait for RabbitMQ's confirmation, so what dies with the connection is not noticed: "
+    "https://dramatiq.io/reference.html#dramatiq.brokers.rabbitmq.RabbitmqBroker"
+)
 NOT_FOUND = 404
 """The reply code of RabbitMQ for a queue that was never declared, such as that of dead letters."""
 
@@ -52,6 +56,8 @@ class Dramatiq:
             budget_s=BUDGET_S + 2 * (lease_s or 0.0) + sum(most for _, most in delays_s or ()),
         )
         self.facts = app.facts()
+        sends_blindly = app.service == "rabbitmq" and not app.broker.confirm_delivery
+        self.documented = {"no_lost_task": UNCONFIRMED} if sends_blindly else {}
         self.versions = tasklab_adapter.versions("dramatiq", "pika", "redis")
 
     def processes(self, services: Any, handlers: Any) -> List[ProcessSpec]:
