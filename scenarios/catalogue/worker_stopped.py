@@ -1,7 +1,7 @@
 """A worker is stopped while it works, as at every deployment."""
 
 from chaos.faults import StopProcess
-from scenarios.experiment.scenario import Between, Effects, Scenario, Strike, StruckAtWork, Workload
+from scenarios.experiment.scenario import AtTime, Between, Scenario, Strike, StruckAtWork, Workload
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -11,7 +11,7 @@ SCENARIO = Scenario(
         "finish, or give back, to be done once by another; what it has not finished after ten seconds is killed with it."
     ),
     workload=Workload(tasks=24, rate_per_s=10, work_s=Between(0.3, 0.6)),
-    strikes=(Strike(StopProcess("worker"), when=Effects(count=Between(4, 8)), lasts_s=Between(0.3, 1.0)),),
+    strikes=(Strike(StopProcess("worker"), when=AtTime(at_s=Between(0.6, 1.2)), lasts_s=Between(0.3, 1.0)),),
     premises=(StruckAtWork(StopProcess.name),),
     at_stake=(
         Guarantee.NO_LOST_TASK,

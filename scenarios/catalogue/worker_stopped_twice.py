@@ -1,7 +1,7 @@
 """A worker gets a second stop signal while it still ends."""
 
 from chaos.faults import StopProcess
-from scenarios.experiment.scenario import Between, Effects, Scenario, Strike, StruckAtWork, Workload
+from scenarios.experiment.scenario import AtTime, Between, Scenario, Strike, StruckAtWork, Workload
 from scenarios.judging.guarantees import Guarantee
 
 SCENARIO = Scenario(
@@ -11,7 +11,7 @@ SCENARIO = Scenario(
         "wait. It may end at once; what it has in hand must be done once, by another worker if not by itself."
     ),
     workload=Workload(tasks=16, rate_per_s=8, work_s=Between(0.6, 1.2)),
-    strikes=(Strike(StopProcess("worker", signals=2), when=Effects(count=Between(2, 5)), lasts_s=Between(0.3, 1.0)),),
+    strikes=(Strike(StopProcess("worker", signals=2), when=AtTime(at_s=Between(0.6, 1.2)), lasts_s=Between(0.3, 1.0)),),
     premises=(StruckAtWork(StopProcess.name),),
     at_stake=(
         Guarantee.NO_LOST_TASK,

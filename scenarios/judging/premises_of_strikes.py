@@ -83,22 +83,24 @@ class FailedDuring(Premise):
 
 @dataclass(frozen=True, slots=True)
 class StruckAtWork(Premise):
-    """Each process struck by the fault of this name had an attempt in hand when the fault began."""
+    """A process struck by the fault of this name had an attempt in hand between its begin and its bite."""
 
     fault: str
 
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By the attempts of the struck processes."""
+        strikes = list(strikes_of(facts, self.fault))
         attempts = [attempt for line in history.tasks.values() for attempt in line.attempts]
-        for strike in strikes_of(facts, self.fault):
-            begun_ns = strike.begun_ns or bit_ns_of(strike)
-            in_hand = (one for one in attempts if one.actor == strike.target and one.started_ns <= begun_ns)
-            if not any(one.ended_ns is None or one.ended_ns >= begun_ns for one in in_hand):
-                return (
-                    f"{strike.target} was not running a task when {self.fault} struck it: submit more tasks a second, or let them work "
-                    "longer; and let each handler run its task through tasklab_probe.run_task"
-                )
-        return ""
+        for strike in strikes:
+            bit_ns = bit_ns_of(strike)
+            begun_ns = strike.begun_ns or bit_ns
+            begun = (one for one in attempts if one.actor == strike.target and one.started_ns <= bit_ns)
+            if any(one.ended_ns is None or one.ended_ns >= begun_ns for one in begun):
+                return ""
+        return (
+            f"no task was running in {targets_of(strikes)} when {self.fault} struck: submit more tasks a second, or let them work "
+            "longer; and let each handler run its task through tasklab_probe.run_task"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,7 @@ SWALLOWED = strike("ack_swallowed")
             facts(strike("process_stopped")),
             CAUGHT,
             f"{CAUGHT}\n1.6 worker-1 attempt.ok a attempt=1",
-            "worker-1 was not running a task when process_stopped struck it: submit more tasks a second, or let them work longer; and let "
+            "no task was running in worker-1 when process_stopped struck: submit more tasks a second, or let them work longer; and let "
             "each handler run its task through tasklab_probe.run_task",
         ),
         (

@@ -32,6 +32,10 @@ UNCONFIRMED = (
 )
 EARLY_ACK_URL = "https://docs.celeryq.dev/en/stable/glossary.html#term-early-acknowledgment"
 LOST_URL = "https://docs.celeryq.dev/en/stable/userguide/configuration.html#task-reject-on-worker-lost"
+RUNS_AGAIN = (
+    "a task due beyond the visibility timeout is delivered, and runs, again: "
+    "https://docs.celeryq.dev/en/stable/getting-started/backends-and-brokers/redis.html#caveats"
+)
 FORKING_POOLS = ("prefork", "processes")
 STATES = {"STARTED": "RUNNING", "RETRY": "RETRYING", "SUCCESS": "SUCCEEDED", "FAILURE": "DEAD", "REVOKED": "CANCELLED"}
 """Celery's words for how a task is, in the lab's."""
@@ -66,6 +70,7 @@ class CeleryQueue:
         self.facts = (*_facts_of_broker(app), *_facts_of_worker(app), *_facts_of_retries(app), *_facts_of_results(app))
         sends_blindly = app.broker == "rabbitmq" and not app.option("confirm_publish")
         self.documented = {"no_lost_task": UNCONFIRMED} if sends_blindly else {}
+        self.documented.update({"duplicates_explained": RUNS_AGAIN} if app.broker == "redis" else {})
         self.documented_deaths = _documented_deaths(app)
         self.versions = tasklab_adapter.versions("celery", "kombu", "billiard", "amqp", "redis")
 

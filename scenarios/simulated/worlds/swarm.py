@@ -22,6 +22,7 @@ from chaos.faults import (
 from chaos.simulation import SERVICES
 from scenarios.judging.premise import UNSTATED_S
 from scenarios.simulated.system import Sizes, Terms
+from scenarios.simulated.worlds.cache_losses import with_cache_losses
 from scenarios.simulated.worlds.database_faults import with_database_faults
 from scenarios.simulated.worlds.late_cancels import with_late_cancels
 from scenarios.simulated.worlds.plan import (
@@ -75,7 +76,14 @@ def world_of(seed: int, terms: Terms) -> WorldPlan:
         read_every_s=chance.choice((0.0, 0.05, 0.3)),
         patience_s=STRIKE_TIMEOUT_S,
     )
-    for add in (with_unusual, with_shared_keys, with_late_cancels, with_results, with_database_faults):
+    for add in (
+        with_unusual,
+        with_shared_keys,
+        with_late_cancels,
+        with_results,
+        with_database_faults,
+        with_cache_losses,
+    ):
         plan = add(plan, terms)
     return plan
 
