@@ -160,9 +160,14 @@ class PauseService(Fault):
 
 @dataclass(frozen=True, slots=True)
 class FailOverRedis(Fault):
-    """kill -9 of the Redis primary, so that the Sentinels promote its replica; heals when the old one is back as a replica."""
+    """kill -9 of the Redis primary, so that the Sentinels promote its replica; heals when the old one is back as a replica.
+
+    `behind_s`: for so many seconds before, nothing reaches the replica: the writes that the primary acknowledged in that time are lost.
+    """
 
     name = "redis_failed_over"
+
+    behind_s: float = 0.0
 
     @property
     def struck_service(self) -> str:

@@ -2,12 +2,15 @@
 
 import time
 
+from redis import RedisError
+
 from chaos.deadline import Deadline, wait
 from chaos.errors import FaultDidNotBite, FaultDidNotHeal, ServiceUnavailable
 from chaos.faults import FailOverRedis
 from chaos.injection import Evidence
 from chaos.injectors.injector import Capability, InjectionContext, Injector
 from chaos.ports import LOOPBACK, is_refused
+from chaos.services.redis import replication
 from chaos.services.redis.server import PRIMARY_NAME, RedisServer, ask_primary, missing_write
 from chaos.services.server import KILL_TIMEOUT_S
 
@@ -20,15 +23,23 @@ class RedisFailover:
 
     target: str = "redis"
 
-    def __init__(self, server: RedisServer) -> None:
+    def __init__(self, server: RedisServer, behind_s: float) -> None:
         self._server = server
+        self._behind_s = behind_s
+        self._lost_bytes = 0
         self._old = 0
         self._begun_s = 0.0
         self._ended = False
 
     def begin(self) -> None:
-        """Kill the primary."""
+        """Kill the primary; if the replica is to be behind, let it miss writes before.
+
+        Raises:
+            FaultDidNotBite: no write was made meanwhile, so that it has missed none.
+        """
         self._old = self._server.primary_port()
+        if self._behind_s:
+            self._leave_behind(*(port for port in self._server.node_ports if port != self._old))
         self._begun_s = time.monotonic()
         self._server.node(self._old).kill_tree(KILL_TIMEOUT_S)
 
@@ -37,8 +48,10 @@ class RedisFailover:
         if problem := wait(self._missing_bite, Deadline.after(timeout_s)):
             raise FaultDidNotBite(FailOverRedis.name, self.target, problem)
         took_s = time.monotonic() - self._begun_s
+        now = self._server.primary_port()
+        lost = f", without the last {self._lost_bytes} bytes of the old one's writes" if self._behind_s else ""
         return Evidence(
-            f"primary {LOOPBACK}:{self._old} killed; after {took_s:.1f} s {LOOPBACK}:{self._server.primary_port()} accepts writes"
+            f"primary {LOOPBACK}:{self._old} killed; after {took_s:.1f} s {LOOPBACK}:{now} accepts writes{lost}"
         )
 
     def end(self) -> None:
@@ -46,6 +59,10 @@ class RedisFailover:
         if self._old and not self._ended:
             self._ended = True
             primary = self._server.primary_port()
+            if self._behind_s:
+                replication.admit(primary)
+            if not is_refused(LOOPBACK, self._old):
+                return  # it was not killed: nothing was written while the replica missed writes
             self._server.spawn_node(self._old, replica_of=None if primary == self._old else primary)
 
     def await_healed(self, timeout_s: float) -> None:
@@ -54,6 +71,19 @@ class RedisFailover:
             self._server.await_ready(Deadline.after(timeout_s))
         except ServiceUnavailable as error:
             raise FaultDidNotHeal(FailOverRedis.name, self.target, str(error)) from error
+
+    def _leave_behind(self, replica: int) -> None:
+        try:
+            replication.shut_out(replica)
+            time.sleep(self._behind_s)
+            self._lost_bytes = replication.bytes_behind(self._old, replica)
+        except RedisError as error:
+            raise FaultDidNotBite(
+                FailOverRedis.name, self.target, f"its replica cannot be shut out: {error}"
+            ) from error
+        if not self._lost_bytes:
+            why = f"nothing was written in {self._behind_s:g} s, so its replica has missed nothing"
+            raise FaultDidNotBite(FailOverRedis.name, self.target, why)
 
     def _missing_bite(self) -> str:
         if not is_refused(LOOPBACK, self._old):
@@ -70,7 +100,7 @@ def inject(fault: FailOverRedis, context: InjectionContext) -> RedisFailover:
     """The injection of one such fault."""
     server = context.own_services["redis"]
     assert isinstance(server, RedisServer), "an environment with Sentinels runs this kind of server"
-    return RedisFailover(server)
+    return RedisFailover(server, fault.behind_s)
 
 
 INJECTOR = Injector(inject, needs=frozenset({Capability.OWN_SERVICES, Capability.SENTINELS}))

@@ -36,6 +36,7 @@ class CacheServer(Service):
         self._entries: dict[str, _Entry] = {}
         self._replica: dict[str, _Entry] = {}
         self._under_way: deque[tuple[int, str, _Entry | None]] = deque()
+        self._holds_replication = False
 
     def get(self, key: str) -> object:
         """The value, or None."""
@@ -60,6 +61,11 @@ class CacheServer(Service):
         """Milliseconds until the next multiple of `window_ms` on its wall clock."""
         now_ms = (self._epoch_ns + self._scheduler.now_ns) // NS_PER_MS
         return window_ms - now_ms % window_ms
+
+    def hold_replication(self) -> None:
+        """From now on no write reaches the replica, until it takes over or the primary starts again."""
+        self._replicate()
+        self._holds_replication = True
 
     def fail_over(self) -> None:
         """The replica takes over, with the writes that had reached it when the primary died."""
@@ -87,6 +93,7 @@ class CacheServer(Service):
     def start(self) -> None:
         """Restart with all data: it is in the append-only file."""
         super().start()
+        self._holds_replication = False
         self._replica = dict(self._entries)
 
     def _write(self, key: str, entry: _Entry | None) -> None:
@@ -99,7 +106,7 @@ class CacheServer(Service):
         self._replicate()
 
     def _replicate(self) -> None:
-        while self._under_way and self._under_way[0][0] <= self._scheduler.now_ns:
+        while not self._holds_replication and self._under_way and self._under_way[0][0] <= self._scheduler.now_ns:
             _, key, entry = self._under_way.popleft()
             if entry is None:
                 self._replica.pop(key, None)

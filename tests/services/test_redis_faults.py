@@ -1,5 +1,7 @@
 """What strikes the keys of a Redis bites, leaves evidence, and heals; and one without Sentinels can be linked."""
 
+import re
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -8,7 +10,7 @@ import pytest
 from chaos.environment import Services
 from chaos.environments.local import LocalEnvironment
 from chaos.errors import FaultDidNotBite
-from chaos.faults import DegradeNetwork, EvictKeys, Fault, FlushKeys, KillService, RestartEmpty
+from chaos.faults import DegradeNetwork, EvictKeys, FailOverRedis, Fault, FlushKeys, KillService, RestartEmpty
 from chaos.injectors import evict_keys, flush_keys, restart_empty
 from chaos.ports import LOOPBACK
 from chaos.services.redis.server import client, present_primary
@@ -134,6 +136,33 @@ def test_with_sentinels_the_replica_has_lost_the_keys_too(
 
     assert keys_of(services) == 0
     local.check_health(PATIENCE_S)
+
+
+def test_a_replica_that_was_shut_out_takes_over_without_the_last_writes(
+    local: LocalEnvironment, provision: Provision
+) -> None:
+    services = provision()
+    write_keys(services)
+    injection = local.injection(FailOverRedis(behind_s=1.0), services, {})
+    writer = threading.Timer(0.6, write_key, (services, "late"))
+    writer.start()
+
+    injection.begin()
+    evidence = injection.await_bite(PATIENCE_S).words
+    injection.end()
+    injection.await_healed(PATIENCE_S)
+    writer.join()
+
+    assert re.search(r"accepts writes, without the last \d+ bytes of the old one's writes$", evidence)
+    assert keys_of(services) == KEYS
+    with closing(client(*address_of(services))) as server:
+        assert server.get("late") is None
+    local.check_health(PATIENCE_S)
+
+
+def write_key(services: Services, name: str) -> None:
+    with closing(client(*address_of(services))) as server:
+        server.set(name, "acknowledged")
 
 
 def test_a_redis_without_sentinels_is_reached_through_a_link(plain: LocalEnvironment) -> None:

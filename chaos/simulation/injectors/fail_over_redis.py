@@ -18,6 +18,7 @@ class SimulatedRedisFailover(SimulatedInjection):
 
     def __init__(self, fault: FailOverRedis, world: World, chance: Random) -> None:
         super().__init__(fault, "redis", world)
+        self._behind_ns = ns(fault.behind_s)
         self._takes_ns = ns(chance.uniform(*TAKES_S))
         self._due_ns = 0
         self._taken_over = False
@@ -29,6 +30,10 @@ class SimulatedRedisFailover(SimulatedInjection):
             FaultDidNotBite: not in time.
         """
         scheduler = self._world.scheduler
+        if self._behind_ns:
+            scheduler.rest(self._behind_ns)
+            self._behind_ns = 0
+            self._die()
         if not self._taken_over:
             scheduler.rest(max(0, min(self._due_ns - scheduler.now_ns, ns(timeout_s))))
             if scheduler.now_ns < self._due_ns:
@@ -41,6 +46,12 @@ class SimulatedRedisFailover(SimulatedInjection):
         return "" if self._world.cache.up else "its primary is down already"
 
     def _strike(self) -> None:
+        if self._behind_ns:
+            self._world.cache.hold_replication()
+        else:
+            self._die()
+
+    def _die(self) -> None:
         self._due_ns = self._world.now_ns + self._takes_ns
         self._world.cache.kill()
 

@@ -52,6 +52,27 @@ def test_an_eviction_takes_some_keys_and_a_flush_without_keys_has_no_target(smal
     small.run(body)
 
 
+def test_a_replica_that_is_behind_takes_over_without_the_last_writes(small: SmallWorld) -> None:
+    def body() -> None:
+        cache = small.world.cache
+        cache.put("early", 1)
+        small.rest(1.0)  # by now the replica has it
+
+        fault = strike(small, FailOverRedis(behind_s=1.0))
+        cache.put("late", 1)
+        fault.await_bite(TIMEOUT_S)
+        fault.end()
+        fault.await_healed(TIMEOUT_S)
+
+        assert cache.keys() == ["early"]
+        cache.put("later", 1)
+        small.rest(1.0)
+        cache.fail_over()
+        assert cache.keys() == ["early", "later"]
+
+    small.run(body)
+
+
 def test_a_failover_bites_when_the_replica_has_taken_over(small: SmallWorld) -> None:
     def body() -> None:
         line = small.process.lines["redis"]
