@@ -20,6 +20,7 @@ class Fault:
     `name`: its name in histories (events `fault.*`), tokens, and `tasklab list faults`. `waits_for_traffic`: it is armed first, and
     bites when the traffic that it waits for comes. `ends_process`: its target is dead from the bite until the fault is lifted.
     `is_final`: the target never comes back; the fault heals as soon as it has bitten, and others of its role must exist.
+    `lets_run`: a process that the trigger holds is released before the fault begins, because it has to go on to be struck.
     `needs_link`: its process must be linked to the services through a proxy. `loses_ack`: its evidence holds the messages whose
     acknowledgement was lost. `excuses`: which repeats it explains; `fault.begin` carries it to the judges.
     """
@@ -28,6 +29,7 @@ class Fault:
     waits_for_traffic: ClassVar[bool] = False
     ends_process: ClassVar[bool] = False
     is_final: ClassVar[bool] = False
+    lets_run: ClassVar[bool] = False
     needs_link: ClassVar[bool] = False
     loses_ack: ClassVar[bool] = False
     excuses: ClassVar[Excuse] = "disturbance"
@@ -104,9 +106,10 @@ class StopProcess(Fault):
 
     name = "process_stopped"
     ends_process = True
+    lets_run = True
     excuses = "crash"
 
-    process: str
+    process: str = REACHED
     signals: int = 1
     grace_s: float = 10.0
 

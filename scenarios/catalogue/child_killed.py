@@ -20,7 +20,6 @@ SCENARIO = Scenario(
         Guarantee.EXACTLY_ONE_EFFECT,
         Guarantee.DUPLICATES_EXPLAINED,
         Guarantee.NO_PHANTOM_TASK,
-        Guarantee.DEAD_LETTER_IF_EXHAUSTED,
         Guarantee.OUTCOME_REPORTED,
         Guarantee.RECOVERS_IN_TIME,
     ),

@@ -18,7 +18,6 @@ SCENARIO = Scenario(
         Guarantee.NO_STUCK_TASK,
         Guarantee.EXACTLY_ONE_EFFECT,
         Guarantee.DUPLICATES_EXPLAINED,
-        Guarantee.DEAD_LETTER_IF_EXHAUSTED,
         Guarantee.OUTCOME_REPORTED,
         Guarantee.RECOVERS_IN_TIME,
     ),

@@ -108,6 +108,8 @@ class Nemesis:
         asked_ns = self._stage.now_ns()
         if not fault.waits_for_traffic:
             self._begun(state, asked_ns)
+        if fault.lets_run:
+            self._release(state)
         injection.begin()
         if fault.waits_for_traffic:
             self._release(state)  # armed; a held process would never cause the traffic

@@ -1,6 +1,6 @@
 """Short scenarios for the small systems: one worker is killed at one moment of its task, or stands still, or nothing is struck."""
 
-from chaos.faults import KillProcess, PauseProcess
+from chaos.faults import KillProcess, PauseProcess, StopProcess
 from scenarios.experiment.scenario import (
     AttemptBegun,
     Between,
@@ -10,6 +10,7 @@ from scenarios.experiment.scenario import (
     Outlasting,
     Scenario,
     Strike,
+    StruckAtWork,
     TaskTakenOver,
     Workload,
 )
@@ -39,6 +40,14 @@ stands_still = Scenario(
     premises=(TaskTakenOver(),),
 )
 
+stopped_at_work = Scenario(
+    "stopped_at_work",
+    STORY,
+    Workload(tasks=12, rate_per_s=20, work_s=Between(0.2, 0.3)),
+    (Strike(StopProcess(), when=AttemptBegun(nth=4), lasts_s=0.2),),
+    AT_STAKE,
+    premises=(StruckAtWork(StopProcess.name),),
+)
 families = Scenario(
     "families",
     STORY,

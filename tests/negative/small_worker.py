@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -202,6 +203,29 @@ class EndsByItself(Worker):
             sys.exit(0)
 
 
+class GivesBack(Worker):
+    """Honest: ends at once when it is told to, and gives back what it has in hand."""
+
+    def work(self) -> None:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        try:
+            Worker.work(self)
+        except SystemExit:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """What becomes of the task in hand."""
+        Worker.recover(self)
+
+
+class DropsWhenStopped(GivesBack):
+    """Ends at once when it is told to, and forgets what it has in hand, as a consumer that acknowledges when it ends does."""
+
+    def leave(self) -> None:
+        self.tasks.execute("UPDATE tasks SET state = 'LOST' WHERE state = 'RUNNING' AND owner = ?", (self.name,))
+
+
 WAYS: dict[str, type[Worker]] = {
     kind.__name__: kind
     for kind in (
@@ -214,6 +238,8 @@ WAYS: dict[str, type[Worker]] = {
             TakesOverAtOnce,
             RecoversSlowly,
             EndsByItself,
+            GivesBack,
+            DropsWhenStopped,
         ),
     )
 }

@@ -27,6 +27,8 @@ def small(place: Path, scenario: str, system: str) -> tuple[int, set[str], list[
         ("killed_before_effect", "slow"),
         ("families", "honest"),
         ("killed_before_effect", "ends_by_itself"),
+        ("stopped_at_work", "gives_back"),
+        ("stopped_at_work", "honest"),
     ],
 )
 def test_an_honest_system_holds_however_it_recovers(scenario: str, system: str, tmp_path: Path) -> None:
@@ -47,6 +49,8 @@ def test_an_honest_system_holds_however_it_recovers(scenario: str, system: str, 
         ("families", "forgets_children_unseen", {"no_lost_task"}),
         ("killed_before_effect", "acts_beyond", {"no_phantom_task"}),
         ("killed_before_effect", "acts_before", {"no_phantom_task"}),
+        ("stopped_at_work", "drops_when_stopped", {"no_lost_task"}),
+        ("stopped_at_work", "drops_when_stopped_unseen", {"no_lost_task"}),
     ],
 )
 def test_a_lie_breaks_the_promise_that_it_is_about(

@@ -6,12 +6,21 @@ from contextlib import contextmanager
 
 import pytest
 
-from chaos.faults import KillProcess, KillService, LoseProcess, PauseProcess, SwallowAck
+from chaos.faults import KillChild, KillProcess, KillService, LoseProcess, PauseProcess, StopProcess, SwallowAck
 from scenarios.contract.system import Outcome
 from scenarios.experiment import triggers
 from scenarios.experiment.nemesis import Nemesis
 from scenarios.experiment.outside import Request
-from scenarios.experiment.scenario import AtStart, EffectAccepted, Effects, PreviousBit, Strike, UntilNextBites
+from scenarios.experiment.scenario import (
+    AtStart,
+    AttemptBegun,
+    EffectAccepted,
+    Effects,
+    PreviousBit,
+    PreviousOver,
+    Strike,
+    UntilNextBites,
+)
 from scenarios.experiment.strike_state import StrikeState
 from tests.thread_stage import ThreadStage
 
@@ -124,6 +133,48 @@ def test_a_process_is_caught_at_the_point_and_let_go_only_after_the_fault_has_bi
     (state,) = nemesis.states
     assert (state.target, state.subject, state.problem) == ("worker-2", "task-7", "")
     assert seen_while_held == [False]
+
+
+def test_a_process_that_has_to_go_on_to_be_struck_is_let_go_before() -> None:
+    """A worker that is told to end ends what it has in hand: held for ever, it would never end."""
+    answered = threading.Event()
+    stage = ThreadStage(bites=lambda: answered.wait(60.0))
+
+    def ask() -> None:
+        stage.outside.answer(Request(op="arrive", actor="worker-2", point="attempt", subject="task-7"))
+        answered.set()
+
+    with storm(stage, [Strike(StopProcess(), AttemptBegun(1))]) as nemesis:
+        worker = threading.Thread(target=ask)
+        worker.start()
+        worker.join()
+
+    (state,) = nemesis.states
+    assert (state.target, state.subject, state.problem) == ("worker-2", "task-7", "")
+
+
+def test_a_strike_begins_after_the_end_of_the_one_before_whether_it_bit_or_not() -> None:
+    stage = ThreadStage(bites=lambda: False)
+
+    with storm(
+        stage, [Strike(KillService("redis"), AtStart()), Strike(KillService("mysql"), PreviousOver(0.0))]
+    ) as nemesis:
+        nemesis.await_over()
+
+    assert [injection.target for injection in stage.injections] == ["redis", "mysql"]
+
+
+def test_a_child_that_is_killed_is_a_crash_of_its_process_which_goes_on() -> None:
+    stage = ThreadStage()
+
+    with storm(stage, [Strike(KillChild("worker-1"), AtStart())]) as nemesis:
+        nemesis.await_over()
+        held_down = nemesis.holds_down("worker-1")
+
+    assert stage.events.seen == [
+        (step, "worker-1") for step in ("fault.begin", "crash", "fault.bit", "fault.end", "fault.healed")
+    ]
+    assert not held_down
 
 
 def test_a_sync_point_is_released_also_by_a_fault_that_does_not_bite() -> None:
