@@ -75,7 +75,7 @@ class RedisFailover:
     def _leave_behind(self, replica: int) -> None:
         try:
             replication.shut_out(replica)
-            time.sleep(self._behind_s)
+            wait(lambda: "it misses writes", Deadline.after(self._behind_s))  # for the whole time
             self._lost_bytes = replication.bytes_behind(self._old, replica)
         except RedisError as error:
             raise FaultDidNotBite(
