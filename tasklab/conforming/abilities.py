@@ -216,7 +216,6 @@ def _retry_s(bench: Bench) -> float:
 
 BY_CAPABILITY: Mapping[str, Callable[[Bench], None]] = MappingProxyType(
     {
-        "key": check_key,
         "cancel": check_cancel,
         "pause": check_pause,
         "redrive": check_redrive,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from scenarios.contract.capabilities import OWN_BODY
 from scenarios.contract.system import (
     Account,
     Accountable,
@@ -16,6 +17,7 @@ from scenarios.contract.system import (
     policy_of,
 )
 from scenarios.experiment.outside import Outside
+from scenarios.experiment.plan import of_own_body
 from scenarios.experiment.run import Experiment
 from scenarios.experiment.submissions import Submissions
 from scenarios.real.stage import RealStage
@@ -54,6 +56,11 @@ class Bench:
         return capabilities_of(self.stage.system)
 
     @property
+    def has_own_body(self) -> bool:
+        """Whether its tasks run their own code (--keep-body), which fails and returns as it likes."""
+        return OWN_BODY in self.capabilities
+
+    @property
     def keeps_account(self) -> bool:
         """Whether it lists its tasks."""
         return isinstance(self.stage.system, Accountable)
@@ -62,6 +69,8 @@ class Bench:
         """Submit a task once. Key and user are its name, unless `fields` has others: no user comes to a limit."""
         content = {"task": task, "work_s": 0.02, **(payload or {})}
         submit = replace(Submit(task, content, user=task, key=task), **fields)
+        if self.has_own_body:
+            submit = of_own_body(submit)
         return self.submissions.submit(self.client, submit, ACTOR)
 
     def submit_until_accepted(self, task: str) -> Outcome:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chaos.environment import Environment
+from scenarios.contract.capabilities import OWN_BODY
 from scenarios.contract.system import System
 from scenarios.experiment.plan import Plan
 from scenarios.experiment.run import Experiment
@@ -65,7 +66,7 @@ def check_running(
 def _check_ends(finished: RunDirectory, findings: WordFindings, *, was_complete: bool) -> None:
     facts = finished.read_facts()
     if was_complete:
-        check_record(finished, findings)
+        check_record(finished, findings, has_own_body=OWN_BODY in facts.capabilities)
     said = " ".join(finding.said for finding in findings.all)
     for problem in facts.problems:
         if problem not in said:

@@ -10,7 +10,15 @@ from scenarios.experiment.fitting import HANDLER_ROLE
 from scenarios.experiment.run import Experiment
 from scenarios.experiment.scenario import AtStart, Strike
 from scenarios.real.stage import RealStage
-from tasklab.conforming.abilities import BY_CAPABILITY, UNTRIED, check_failures, check_key
+from tasklab.conforming.abilities import (
+    BY_CAPABILITY,
+    UNTRIED,
+    check_children,
+    check_failures,
+    check_key,
+    check_redrive,
+    check_result,
+)
 from tasklab.conforming.bench import ACTOR, Bench, patience_of
 from tasklab.conforming.findings import WordFindings
 from tasklab.conforming.words import (
@@ -21,6 +29,15 @@ from tasklab.conforming.words import (
     check_submit,
 )
 
+Check = Callable[[Bench], None]
+
+FIRST: tuple[Check, ...] = (
+    check_submit,
+    check_effect,
+    check_status_of_ended,
+    check_account_of_ended,
+    check_held,
+)
 DOWN_S = 0.3
 MEND_RAISED = (
     "a failure of the system is an outcome (fail or info), never an error; answer in time, and print to standard error"
@@ -46,7 +63,7 @@ class ConformDriver:
         client = self._stage.client(ACTOR)
         bench = Bench(self._stage, self._experiment, self._findings, client, patience_of(self._stage))
         try:
-            for check in self._checks(bench.capabilities):
+            for check in self._checks(bench):
                 check(bench)
                 self._stage.check_plugin()
             self.is_over = True
@@ -62,20 +79,12 @@ class ConformDriver:
         """Always empty: what is wrong is a finding."""
         return ()
 
-    def _checks(self, capabilities: frozenset[str]) -> Sequence[Callable[[Bench], None]]:
-        able = [
-            check for capability, check in BY_CAPABILITY.items() if capability in capabilities and capability != "key"
-        ]
-        first = (
-            check_submit,
-            check_effect,
-            check_status_of_ended,
-            check_account_of_ended,
-            check_held,
-            check_failures,
-            check_key,
-        )
-        return (*first, *able, say_untried, check_restart)
+    def _checks(self, bench: Bench) -> Sequence[Check]:
+        able = [check for capability, check in BY_CAPABILITY.items() if capability in bench.capabilities]
+        words = (*FIRST, check_failures, check_key, *able)
+        asked_of_handler = frozenset((check_failures, check_redrive, check_result, check_children))
+        tried = [check for check in words if not (bench.has_own_body and check in asked_of_handler)]
+        return (*tried, say_untried, check_restart)
 
 
 def say_untried(bench: Bench) -> None:
@@ -83,7 +92,7 @@ def say_untried(bench: Bench) -> None:
     untried = sorted(bench.capabilities & UNTRIED)
     if untried:
         bench.findings.skipped(", ".join(untried), "needs a crowd of tasks: scenarios try it")
-    words = {"status", "resume", *BY_CAPABILITY, *UNTRIED}
+    words = {"status", "key", "resume", *BY_CAPABILITY, *UNTRIED}
     lacking = [name for name in CAPABILITIES if name in words - bench.capabilities]
     if lacking:
         bench.findings.skipped(

@@ -17,13 +17,14 @@ CLOCK_NS = 2_000_000_000
 TRAIL_SOURCE = "history.database.jsonl"
 
 
-def check_record(directory: RunDirectory, findings: WordFindings) -> None:
-    """Read the run directory; the run is over."""
+def check_record(directory: RunDirectory, findings: WordFindings, *, has_own_body: bool) -> None:
+    """Read the run directory; the run is over. `has_own_body`: which effects its tasks have is theirs to say."""
     recorded = directory.read_history()
     _check_form(recorded, findings)
     events = recorded.history.events
     _check_attempts([event for event in events if event.task in PLAIN], findings)
-    _check_effects([event for event in events if event.event in ("effect", "effect.rejected")], findings)
+    if not has_own_body:
+        _check_effects([event for event in events if event.event in ("effect", "effect.rejected")], findings)
     trail = [event for event in events if event.event in ("state", "dead")]
     if trail:
         _check_trail(trail, recorded, findings)

@@ -44,6 +44,7 @@ def check_status_of_ended(bench: Bench) -> None:
         return
     first = bench.status(PLAIN[0])
     if first.kind != "ok":
+        bench.stage.check_plugin()
         said = f"it is answered with {first.kind}: {first.detail}"
         if "status" in _stated(bench):
             bench.findings.mend("status", said, "answer status with ok and the state")

@@ -66,7 +66,7 @@ class NotReal(WrongUsage):
 
     def __init__(self) -> None:
         real = [name.value for name in EnvironmentName if name is not EnvironmentName.SIMULATED]
-        super().__init__(f"a load needs real processes: --environment {', '.join(real)}")
+        super().__init__(f"loads and conform need real processes: --environment {', '.join(real)}")
 
 
 class NoUrls(WrongUsage):
