@@ -7,9 +7,11 @@ import typer
 
 from tasklab.exit_codes import EXIT_BROKEN, EXIT_HELD, EXIT_UNKNOWN, explained, worst
 from tasklab.presentation.campaign_line import shown
+from tasklab.presentation.celery_shop import print_celery_shop
 from tasklab.presentation.opening import print_opening
 from tasklab.presentation.runs import print_runs_json, say_started
 from tasklab.presentation.terminal import STYLE_OF_EXIT, Progress, console
+from tasklab.running.celery_shop import ShopRuns, run_celery_shop
 from tasklab.running.environments import EnvironmentName, make_environment
 from tasklab.running.experiments import run_in_environment
 from tasklab.running.judged_run import SEED_MAX, JudgedRun, exit_code_of_runs, report_of_runs
@@ -45,7 +47,8 @@ def demo(
 
     First in the simulator: thousands of worlds of the healthy reference, and a planted defect that is found and told as a story. Then
     embedded, without a server or root; then, if MariaDB or MySQL, Redis, RabbitMQ and Toxiproxy are installed, on real services
-    that the lab starts. Exit code 0 if the reference held everywhere: the naive design is expected to break.
+    that the lab starts. Last, in a clone, the sample Celery app with Celery's defaults and with reliable settings. Exit code 0 if
+    the reference held everywhere: the others are expected to break.
     """
     with explained():
         from scenarios.lookup import find_system
@@ -64,10 +67,12 @@ def demo(
             systems = [find_system(name) for name in SYSTEMS]
             judged += _run_all(EnvironmentName.LOCAL, systems, SCENARIOS, seed, place, say)
         report = report_of_runs(judged, place)
+        shop = ShopRuns(why_not="it needs real services") if missing else run_celery_shop(seed, place, say)
     if as_json:
-        print_runs_json(judged, simulated=opening.to_json())
+        print_runs_json(judged, simulated=opening.to_json(), celery_shop=shop.to_json())
     else:
         _print(judged, report, missing)
+        print_celery_shop(shop)
     raise typer.Exit(
         worst((opening.exit_code, exit_code_of_runs([one for one in judged if one.name.system == "reference"])))
     )
@@ -82,7 +87,11 @@ def _missing_programs(services: "frozenset[ServiceName]") -> list[str]:
 
 def _what_comes(local: int) -> str:
     """The planned runs, and their approximate duration on two cores."""
-    real = f"{local} runs on real services (two minutes)" if local else "none on real services"
+    real = (
+        f"{local} runs on real services (two minutes), and a Celery app (a minute and a half)"
+        if local
+        else "none on real services"
+    )
     return f"planned: {WORLDS} simulated worlds, {len(EMBEDDED_SCENARIOS)} run embedded (half a minute with it), {real}"
 
 
