@@ -1,4 +1,4 @@
-"""A Django project with Celery, as the tutorial has it: its settings are read, and neither its broker nor its database is contacted."""
+"""Django projects with Celery (as its tutorial has it), Dramatiq and RQ: settings are read, neither broker nor database is contacted."""
 
 import json
 import os
@@ -13,7 +13,9 @@ import pytest
 from scenarios.adapters.adapted import REFUSED, SHIMS
 
 PROJECT = Path(__file__).parent / "apps" / "django_shop"
-APP = ("--celery", "proj.celery:app", "--task", "orders.tasks.charge")
+CELERY = ("--celery", "proj.celery:app", "--task", "orders.tasks.charge")
+DRAMATIQ = ("--dramatiq", "orders.actors:charge")
+RQ = ("--rq", "orders.jobs:charge")
 RUN_TIMEOUT_S = 240
 DRIVERS = (
     "import psycopg; psycopg.connect('host=localhost port={port} connect_timeout=2')",
@@ -35,12 +37,14 @@ def port_of(listener: socket.socket) -> int:
     return int(listener.getsockname()[1])
 
 
-def tasklab(python: Path, production: socket.socket, *arguments: str) -> subprocess.CompletedProcess[str]:
+def tasklab(
+    python: Path, production: socket.socket, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """The command, in the directory of the project; afterwards the listener has seen no connection."""
     done = subprocess.run(
         [sys.executable, "-m", "tasklab", *arguments, "--python", str(python)],
         cwd=PROJECT,
-        env={**os.environ, "SHOP_PORT": str(port_of(production))},
+        env={**os.environ, "SHOP_PORT": str(port_of(production)), **variables},
         capture_output=True,
         text=True,
         timeout=RUN_TIMEOUT_S,
@@ -52,7 +56,7 @@ def tasklab(python: Path, production: socket.socket, *arguments: str) -> subproc
 
 @pytest.mark.slow
 def test_the_settings_of_the_project_are_the_app_s(third_party_python: Path, production: socket.socket) -> None:
-    done = tasklab(third_party_python, production, "facts", *APP, "--json")
+    done = tasklab(third_party_python, production, "facts", *CELERY, "--json")
 
     facts = json.loads(done.stdout)
     values = {fact["name"]: fact["value"] for fact in facts["facts"]}
@@ -60,13 +64,26 @@ def test_the_settings_of_the_project_are_the_app_s(third_party_python: Path, pro
     assert facts["needs"] == ["rabbitmq", "redis"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("app", "queue"), [(DRAMATIQ, "default"), (RQ, "default")], ids=["dramatiq", "rq"])
+def test_a_project_is_set_up_where_the_library_does_not_do_it(
+    third_party_python: Path, production: socket.socket, app: tuple[str, ...], queue: str
+) -> None:
+    done = tasklab(third_party_python, production, "facts", *app, "--json", DJANGO_SETTINGS_MODULE="proj.settings")
+
+    assert done.returncode == 0, done.stderr
+    facts = {fact["name"]: fact["value"] for fact in json.loads(done.stdout)["facts"]}
+    assert facts["queue"] == queue
+
+
 @pytest.mark.services
 @pytest.mark.slow
-def test_the_task_of_a_project_is_done_once_although_a_worker_is_killed(
-    third_party_python: Path, production: socket.socket, tmp_path: Path
+@pytest.mark.parametrize("app", [CELERY, DRAMATIQ], ids=["celery", "dramatiq"])
+def test_the_task_of_a_project_is_done_although_a_worker_is_killed(
+    third_party_python: Path, production: socket.socket, tmp_path: Path, app: tuple[str, ...]
 ) -> None:
-    chosen = ("run", "worker_killed_after_effect", *APP, "--seed", "3", "--json", "--out", str(tmp_path))
-    done = tasklab(third_party_python, production, *chosen)
+    chosen = ("run", "worker_killed_after_effect", *app, "--seed", "3", "--json", "--out", str(tmp_path))
+    done = tasklab(third_party_python, production, *chosen, DJANGO_SETTINGS_MODULE="proj.settings")
 
     assert done.returncode == 0, done.stdout + done.stderr
     (run,) = json.loads(done.stdout)["runs"]

@@ -14,6 +14,8 @@ import pytest
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 
+SECRET = "hunter2"
+"""The password of the app's PostgreSQL."""
 APPS = Path(__file__).parent / "apps"
 COMMAND_TIMEOUT_S = 60
 RUN_TIMEOUT_S = 300
@@ -119,6 +121,8 @@ def run(python: Path, production: socket.socket, out: Path, scenario: str, *chos
     assert done.stdout, done.stderr
     (one,) = json.loads(done.stdout)["runs"]
     assert one["problems"] == []
+    written = {file: file.read_text(errors="replace") for file in out.rglob("*") if file.is_file()}
+    assert [file for file, content in written.items() if SECRET in content + done.stdout + done.stderr] == []
     document: dict[str, Any] = one
     return document
 

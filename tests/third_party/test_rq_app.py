@@ -14,6 +14,8 @@ import pytest
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 
+SECRET = "hunter2"
+"""The password of the app's Redis."""
 APPS = Path(__file__).parent / "apps"
 COMMAND_TIMEOUT_S = 60
 RUN_TIMEOUT_S = 300
@@ -107,9 +109,12 @@ def test_what_does_not_exist_is_answered_with_the_nearest_names(
     assert said in done.stderr
 
 
-def test_the_job_of_a_killed_worker_is_retried_after_its_lease(third_party_python: Path, tmp_path: Path) -> None:
+def test_the_job_of_a_killed_worker_is_retried_after_its_lease(
+    third_party_python: Path, listener: socket.socket, tmp_path: Path
+) -> None:
     arguments = ["run", "worker_killed_after_effect", "--json", "--out", str(tmp_path), "--seed", "1"]
-    done = tasklab(third_party_python, *arguments, "--rq", "rq_app:charge", timeout_s=RUN_TIMEOUT_S)
+    app = {"RQ_APP_PORT": str(listener.getsockname()[1])}
+    done = tasklab(third_party_python, *arguments, "--rq", "rq_app:charge", timeout_s=RUN_TIMEOUT_S, **app)
 
     assert done.stdout, done.stderr
     (one,) = json.loads(done.stdout)["runs"]
@@ -117,3 +122,7 @@ def test_the_job_of_a_killed_worker_is_retried_after_its_lease(third_party_pytho
     assert {name: said["reason"] for name, said in one["verdicts"].items() if said["verdict"] != "held"} == {}
     assert one["verdicts"]["duplicates_explained"]["exercised"], "nothing was delivered again"
     assert done.returncode == 0
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+    written = {file: file.read_text(errors="replace") for file in tmp_path.rglob("*") if file.is_file()}
+    assert [file for file, content in written.items() if SECRET in content + done.stdout + done.stderr] == []

@@ -5,6 +5,7 @@ Standard library only, from Python 3.8 on.
 
 import difflib
 import importlib
+import importlib.util
 import json
 import os
 import socket
@@ -18,6 +19,8 @@ import tasklab_guard
 
 TURNED_TO = "TASKLAB_ADAPTED"
 """The variable of a worker process that holds its app and the addresses of the lab's services, as JSON."""
+DJANGO_SETTINGS = "DJANGO_SETTINGS_MODULE"
+"""The variable that names the settings of a Django project, which is set up before its modules are imported."""
 LONG_S = 10.0
 """Waits of a library above this many seconds are scaled, so that a run does not take an hour."""
 
@@ -69,6 +72,8 @@ def found(place: str) -> Any:
     module_name, _, attribute = place.partition(":")
     if not module_name or not attribute:
         raise UnusableApp(place + " is not of the form package.module:attribute")
+    if os.environ.get(DJANGO_SETTINGS) and importlib.util.find_spec("django"):
+        called_unconnected(os.environ[DJANGO_SETTINGS], lambda: importlib.import_module("django").setup())
     target = called_unconnected(module_name, lambda: importlib.import_module(module_name))
     for name in attribute.split("."):
         if not hasattr(target, name):

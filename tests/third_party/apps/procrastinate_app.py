@@ -8,7 +8,7 @@ port = os.environ.get("PROCRASTINATE_APP_PORT", "5432")
 app = procrastinate.App(
     connector=procrastinate.PsycopgConnector(
         conninfo=f"postgresql://shop@127.0.0.1:{port}/shop?sslmode=require",
-        kwargs={"password": "production", "application_name": "shop"},
+        kwargs={"password": "hunter2", "application_name": "shop"},
     ),
     worker_defaults={"update_heartbeat_interval": 5},
 )
