@@ -63,10 +63,10 @@ class _Connection(socketserver.StreamRequestHandler):
                     is_death = request is not None and request.point == "death"
                     dying, asked_ns = (request, outside.now_ns()) if is_death else (None, 0)
                 except (RequestRefused, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                    reply = probe.refused(line, str(error))
+                    reply = probe.refused(line, error)
                 self.wfile.write(msgspec.json.encode(reply) + b"\n")
             if len(line) >= LINE_BYTES_MAX:
-                reply = probe.refused(line, f"a line has at most {LINE_BYTES_MAX:,} bytes")
+                reply = probe.refused(line, RequestRefused(f"a line has at most {LINE_BYTES_MAX:,} bytes"))
                 self.wfile.write(msgspec.json.encode(reply) + b"\n")
         except (TimeoutError, ConnectionError):
             pass  # the process under test died or lost its connection: no failure of the lab

@@ -27,6 +27,10 @@ class RequestRefused(ValueError):
     """A request that the lab does not carry out; the message says what is wrong with it."""
 
 
+class PayloadChanged(RequestRefused):
+    """The payload is not that of a submission of the lab."""
+
+
 class BeginRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", tag="begin"):
     """An attempt begins. `reports`, `stops`: whether the handler can report progress to its system, and be told to stop by it."""
 
@@ -48,12 +52,14 @@ class RemoteProbe:
     """Answers the requests `begin`, `record` and `now`; every other request goes to the outside resource. Safe for many threads.
 
     Only processes of the run, by their names (TASKLAB_ACTOR), are recorded: see `admit`. `refusals`: the first requests that were
-    refused, a sentence each; what they would have told is missing in the record.
+    refused, a sentence each; what they would have told is missing in the record. `changed_payloads`: the first ones without what the
+    lab had put into them; a system may lose that, and its record shows what follows.
     """
 
     def __init__(self, outside: Outside, records: Records) -> None:
         self.outside = outside
         self.refusals: list[str] = []
+        self.changed_payloads: list[str] = []
         self._records = records
         self._actors: frozenset[str] = frozenset()
 
@@ -77,11 +83,12 @@ class RemoteProbe:
         request = msgspec.json.decode(line, type=Request)
         return request, self.outside.answer(request)
 
-    def refused(self, line: bytes, why: str) -> Mapping[str, object]:
+    def refused(self, line: bytes, error: Exception) -> Mapping[str, object]:
         """The answer to a request that was refused; it is noted, each reason once."""
-        said = f"the probe refused {line[:LINE_SHOWN].decode(errors='replace').strip()!r}: {why}"
-        if len(self.refusals) < REFUSALS_MAX and not any(one.endswith(why) for one in self.refusals):
-            self.refusals.append(said)
+        why = str(error)
+        noted = self.changed_payloads if isinstance(error, PayloadChanged) else self.refusals
+        if len(noted) < REFUSALS_MAX and not any(one.endswith(why) for one in noted):
+            noted.append(f"the probe refused {line[:LINE_SHOWN].decode(errors='replace').strip()!r}: {why}")
         return {"error": why}
 
     def _begin(self, begin: BeginRequest) -> Mapping[str, object]:
@@ -92,11 +99,17 @@ class RemoteProbe:
             )
         task = begin.payload.get("task")
         if not isinstance(task, str):
-            raise RequestRefused('begin without a task: pass the "payload" of the submission unchanged')
+            raise PayloadChanged('begin without a task: pass the "payload" of the submission unchanged')
         self._records.record("attempt.start", actor=begin.actor, task=task, attempt=begin.attempt)
         arrived = Request(op="arrive", actor=begin.actor, point="attempt", subject=task)
         tries = self.outside.answer(arrived)["count"]
-        return {"probe": VERSION, "script": script_of(begin, int(str(tries)))}
+        try:
+            script = script_of(begin, int(str(tries)))
+        except PayloadChanged as error:
+            ended = {"task": task, "attempt": begin.attempt, "error": "unknown", "detail": str(error)}
+            self._records.record("attempt.fail", actor=begin.actor, **ended)
+            raise
+        return {"probe": VERSION, "script": script}
 
     def _record(self, fields: dict[str, Any]) -> Mapping[str, object]:
         del fields["op"]
@@ -123,7 +136,11 @@ class RemoteProbe:
 
 
 def script_of(begin: BeginRequest, tries: int) -> list[Step]:
-    """What the handler has to do, step by step, at its try of this number: that of `tasklab_probe.run_task`, written down."""
+    """What the handler has to do, step by step, at its try of this number: that of `tasklab_probe.run_task`, written down.
+
+    Raises:
+        PayloadChanged: the payload holds what the lab never puts into one.
+    """
     probe = _ScriptingProbe(begin.actor, tries)
 
     def report(_: str, percent: int) -> None:
@@ -147,7 +164,7 @@ def script_of(begin: BeginRequest, tries: int) -> list[Step]:
     except _Died:
         return [*probe.steps, {"do": "die"}]
     except (TypeError, ValueError, KeyError) as error:
-        raise RequestRefused(f"the payload was changed on its way: {error!r}") from error
+        raise PayloadChanged(f"the payload was changed on its way: {error!r}") from error
     return [*probe.steps, {"do": "return", "value": value}]
 
 

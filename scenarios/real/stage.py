@@ -275,7 +275,10 @@ class RealStage:
 
     def problems(self) -> Sequence[str]:
         """Threads that ended early, and requests of workers that were refused, a sentence each."""
-        return (*self._problems, *self._remote_probe.refusals)
+        probe = self._remote_probe
+        # Once a worker has had an effect it passes payloads on: one that is changed was changed by the system, and judges see what follows.
+        changed = () if self.outside.tasks_with_effect() else probe.changed_payloads
+        return (*self._problems, *probe.refusals, *changed)
 
     def _probe_environment(self, outside_address: str) -> dict[str, str]:
         """The variables for the probe, which is alone on PYTHONPATH: the processes see no other package of the lab."""

@@ -201,7 +201,23 @@ def test_a_refused_request_records_nothing_and_is_named(lab: Lab, line: str | di
     assert why in refused["error"]
     assert "t_ns" in answered, "the connection goes on"
     assert lab.file.read_text() == ""
-    assert len(lab.probe.refusals) == 1
+    assert len(lab.probe.refusals + lab.probe.changed_payloads) == 1
+
+
+@pytest.mark.parametrize("payload", [{}, {"work_s": 0.1}, {"task": 7}])
+def test_a_payload_that_the_system_has_lost_is_no_fault_of_the_record(lab: Lab, payload: dict[str, Any]) -> None:
+    [refused] = lab.ask({"op": "begin", "payload": payload})
+
+    assert "without a task" in refused["error"]
+    assert lab.probe.refusals == []
+    assert lab.file.read_text() == ""
+
+
+def test_an_attempt_with_a_changed_payload_has_begun_and_failed(lab: Lab) -> None:
+    [refused] = lab.ask({"op": "begin", "payload": {"task": "a", "work_s": "long"}})
+
+    assert "the payload was changed on its way" in refused["error"]
+    assert lab.words() == ["attempt.start", "attempt.fail"]
 
 
 def test_a_line_without_an_end_in_sight_closes_the_connection(lab: Lab) -> None:

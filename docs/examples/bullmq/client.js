@@ -77,7 +77,10 @@ function readerOf(services) {
 }
 
 async function nameOf(queue, client, id) {
-  if (!names.has(id)) names.set(id, JSON.parse(await client.hget(queue.toKey(id), 'data')).task)
+  if (!names.has(id)) {
+    const data = await client.hget(queue.toKey(id), 'data') // null: Redis has evicted the job, not its place in the list
+    names.set(id, data === null ? id.replace(/^key-/, '') : JSON.parse(data).task)
+  }
   return names.get(id)
 }
 
