@@ -70,7 +70,7 @@ def conform(
     else:
         from tasklab.presentation.conform import print_findings
 
-        print_findings(chosen.options(), findings.all)
+        print_findings(chosen.options(), findings.all, directory)
     raise typer.Exit(findings.exit_code)
 
 

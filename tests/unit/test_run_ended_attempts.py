@@ -46,6 +46,12 @@ def test_a_line_that_is_not_complete_yet_is_read_later(tmp_path: Path) -> None:
     assert (before, ended.read()) == (((), ()), (("a",), ()))
 
 
+def test_what_workers_in_other_languages_told_the_lab_counts(tmp_path: Path) -> None:
+    (tmp_path / "history.probe.jsonl").write_text('{"event": "attempt.ok", "task": "a"}\n')
+
+    assert EndedAttempts(RunDirectory(tmp_path), Policy(attempts_max=2)).read() == (("a",), ())
+
+
 def test_the_files_of_clients_and_of_the_lab_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "history.client.jsonl").write_text('{"event": "attempt.ok", "task": "a"}\n')
 
