@@ -79,7 +79,9 @@ class Experiment:
         self.nemesis = Nemesis(stage, outside, self.submissions, strikes)
         struck = self.nemesis.struck_tasks if timing.reads_struck else tuple
         self.reader = StatusReader(stage, self.submissions, every_s=timing.read_every_s, struck=struck)
-        self.supervisor = Supervisor(stage, self._is_struck, restarts_max=timing.restarts_max)
+        self.supervisor = Supervisor(
+            stage, self._is_struck, planned=outside.deaths.__getitem__, restarts_max=timing.restarts_max
+        )
         self.problems: list[str] = []
         self.work: WorkFigures | None = None
         self.open_tasks: Mapping[str, str | None] = {}

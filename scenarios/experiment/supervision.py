@@ -15,14 +15,23 @@ RESTARTS_MAX = 10
 class Supervisor:
     """Restarts processes that ended by themselves; a process killed by a fault is restarted by that fault.
 
+    `planned`: how often a process was killed by its own task, as planned; so often more than `restarts_max` it is restarted.
     `problems`: processes that do not stay up: such a system cannot be judged. `died`: by process, how often it ended by itself.
     `last`: by process, its latest such end. `gone`: a sentence for each such end.
     """
 
-    def __init__(self, stage: Stage, is_struck: Callable[[str], bool], *, restarts_max: int = RESTARTS_MAX) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        is_struck: Callable[[str], bool],
+        *,
+        planned: Callable[[str], int] = lambda process: 0,
+        restarts_max: int = RESTARTS_MAX,
+    ) -> None:
         self._stage = stage
         self._lab = stage.records("lab")
         self._is_struck = is_struck
+        self._planned = planned
         self._restarts_max = restarts_max
         self._is_over = False
         self._over = stage.signal()
@@ -56,7 +65,7 @@ class Supervisor:
         self.gone.append(f"{death.process}: {death.how}")
         self._stage.say(f"{death.process} has ended by itself ({death.how})" + (f"; see {death.log}" * bool(death.log)))
         times = self.died[death.process]
-        if times > self._restarts_max:
+        if times > self._restarts_max + self._planned(death.process):
             self.problems.append(f"{death.process} has ended by itself {times} times ({death.how}): see {death.log}")
         else:
             name = f"restart {death.process}"

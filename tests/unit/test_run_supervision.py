@@ -74,6 +74,18 @@ def test_a_process_that_a_fault_holds_down_is_the_faults() -> None:
     assert stage.events.names == []
 
 
+def test_deaths_that_were_planned_do_not_count_against_a_process() -> None:
+    """Dramatiq's default allows 21 attempts, so a task that kills its process each time ended both workers for good (poison_tasks)."""
+    stage = ThreadStage()
+    supervisor = Supervisor(stage, lambda process: False, planned={"worker-1": 2}.__getitem__)  # type: ignore[arg-type]
+
+    die(supervisor, stage, RESTARTS_MAX + 2)
+    assert supervisor.problems == []
+    die(supervisor, stage)
+
+    assert len(supervisor.problems) == 1
+
+
 def test_a_process_that_never_stays_up_is_given_up_with_a_problem_and_no_invented_crash() -> None:
     stage = ThreadStage()
     supervisor = supervise(stage)
