@@ -19,6 +19,7 @@ SEEDS = {"": (1, 2, 3), "@defaults": (1,)}
 UNDOCUMENTED = {
     # A worker that outlives the outage leaves a job in `doing` (docs/track_record.md); the documentation speaks of killed workers only.
     ("procrastinate@defaults", "broker_killed"): {"no_stuck_task", "outcome_reported"},
+    ("procrastinate@defaults", "database_killed"): {"no_stuck_task", "outcome_reported"},
 }
 """By app and scenario: what breaks, was followed by hand, and is in no documentation."""
 KEPT_ONLY_THERE = {"no_lost_task", "no_stuck_task", "outcome_reported"}

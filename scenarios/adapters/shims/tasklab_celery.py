@@ -30,6 +30,10 @@ UNCONFIRMED = (
     "without confirm_publish a send does not wait for RabbitMQ's confirmation, so what dies with the connection is not noticed: "
     "https://www.rabbitmq.com/docs/confirms#publisher-confirms"
 )
+UNKNOWN_IS_PENDING = (
+    "results are kept in Redis only, and a task of which it knows nothing (any more) is PENDING: "
+    "https://docs.celeryq.dev/en/stable/userguide/tasks.html#pending"
+)
 EARLY_ACK_URL = "https://docs.celeryq.dev/en/stable/glossary.html#term-early-acknowledgment"
 LOST_URL = "https://docs.celeryq.dev/en/stable/userguide/configuration.html#task-reject-on-worker-lost"
 RUNS_AGAIN = (
@@ -69,7 +73,10 @@ class CeleryQueue:
         )
         self.facts = (*_facts_of_broker(app), *_facts_of_worker(app), *_facts_of_retries(app), *_facts_of_results(app))
         sends_blindly = app.broker == "rabbitmq" and not app.option("confirm_publish")
-        self.documented = {"no_lost_task": UNCONFIRMED} if sends_blindly else {}
+        self.documented = {
+            **({"no_lost_task": UNCONFIRMED} if sends_blindly else {}),
+            **({"outcome_reported": UNKNOWN_IS_PENDING} if app.backend == "redis" else {}),
+        }
         self.documented.update({"duplicates_explained": RUNS_AGAIN} if app.broker == "redis" else {})
         self.documented_deaths = _documented_deaths(app)
         self.versions = tasklab_adapter.versions("celery", "kombu", "billiard", "amqp", "redis")
