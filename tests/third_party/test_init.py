@@ -1,7 +1,8 @@
-"""A Celery app in a directory of its own: `tasklab init`, then `tasklab run`, and no option."""
+"""The Celery app of docs/examples/celery_shop, without a file of the lab: `tasklab init`, then `tasklab run`, and no option."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,21 +11,11 @@ import pytest
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 
-APP = """
-from celery import Celery
-
-app = Celery("shop", broker="redis://redis.invalid/0", backend="redis://redis.invalid/1")
-app.conf.update(task_acks_late=True, task_reject_on_worker_lost=True)
-
-
-@app.task(autoretry_for=(ConnectionError,), max_retries=3)
-def charge(order): ...
-"""
+SHOP = Path(__file__).parents[2] / "docs" / "examples" / "celery_shop"
 
 
 def test_an_app_is_found_and_tested_without_an_option(third_party_python: Path, tmp_path: Path) -> None:
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "tasks.py").write_text(APP)
+    shutil.copytree(SHOP / "shop", tmp_path / "shop")
     environment = {**os.environ, "VIRTUAL_ENV": str(third_party_python.parents[1])}
 
     def tasklab(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
