@@ -94,7 +94,8 @@ def test_an_environment_that_has_both_plug_ins_loads_one(
     install(plugin_wheel, bin_directory.parent)
     try:
         body = "tasklab_run('ack_lost', environment='simulated')"
-        done = mine(bin_directory / "python", tmp_path, body, "-p", "no:locust")
+        # What pytest compiles is no file of the distribution: it would outlive it in the environment that other tests look at.
+        done = mine(bin_directory / "python", tmp_path, body, "-p", "no:locust", PYTHONDONTWRITEBYTECODE="1")
     finally:
         subprocess.run(
             [sys.executable, "-m", "pip", "--python", bin_directory / "python", "uninstall", "-qy", "pytest-tasklab"],
