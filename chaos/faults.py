@@ -148,17 +148,16 @@ class KillService(Fault):
 
 @dataclass(frozen=True, slots=True)
 class PauseService(Fault):
-    """SIGSTOP of a service (`mysql`, `rabbitmq`, `postgresql`); heals by SIGCONT. Its connections stay open, and nothing is answered."""
+    """SIGSTOP of a service; heals by SIGCONT. Its connections stay open, and nothing is answered.
+
+    Not of a Redis with Sentinels, which fail it over.
+    """
+
+    FAILED_OVER: ClassVar[str] = "a paused Redis is failed over by its Sentinels: use redis_failed_over"
 
     name = "service_paused"
 
     service: str
-
-    def flaw(self) -> str:
-        """A Redis, whose Sentinels would fail it over."""
-        return (
-            "a paused Redis is failed over by its Sentinels: use redis_failed_over" if self.service == "redis" else ""
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,4 +56,10 @@ def inject(fault: PauseService, context: InjectionContext) -> ServicePause:
     return ServicePause(context.own_services[fault.service])
 
 
-INJECTOR = Injector(inject, needs=frozenset({Capability.OWN_SERVICES}))
+def refusal(fault: PauseService, capabilities: frozenset[Capability]) -> str:
+    """A Redis watched by Sentinels does not stand still."""
+    is_watched = fault.service == "redis" and Capability.SENTINELS in capabilities
+    return PauseService.FAILED_OVER if is_watched else ""
+
+
+INJECTOR = Injector(inject, needs=frozenset({Capability.OWN_SERVICES}), refusal=refusal)

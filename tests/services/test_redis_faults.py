@@ -9,8 +9,17 @@ import pytest
 
 from chaos.environment import Services
 from chaos.environments.local import LocalEnvironment
-from chaos.errors import FaultDidNotBite
-from chaos.faults import DegradeNetwork, EvictKeys, FailOverRedis, Fault, FlushKeys, KillService, RestartEmpty
+from chaos.errors import FaultDidNotBite, ServiceUnavailable
+from chaos.faults import (
+    DegradeNetwork,
+    EvictKeys,
+    FailOverRedis,
+    Fault,
+    FlushKeys,
+    KillService,
+    PauseService,
+    RestartEmpty,
+)
 from chaos.injectors import evict_keys, flush_keys, restart_empty
 from chaos.ports import LOOPBACK
 from chaos.services.redis.server import client, present_primary
@@ -79,6 +88,22 @@ def test_a_restart_without_files_leaves_no_key_and_one_with_its_file_all(
     assert evidence.endswith(f"its files are removed, it held {KEYS} keys")
     assert keys_of(services) == 0
     plain.check_health(PATIENCE_S)
+
+
+def test_a_paused_redis_without_sentinels_answers_nothing_until_it_goes_on(
+    plain: LocalEnvironment, services: Services
+) -> None:
+    write_keys(services)
+    injection = plain.injection(PauseService("redis"), services, {})
+    injection.begin()
+    assert injection.await_bite(PATIENCE_S).words == "redis is stopped"
+
+    with pytest.raises(ServiceUnavailable):
+        plain.check_health(1.0)
+    injection.end()
+    injection.await_healed(PATIENCE_S)
+
+    assert keys_of(services) == KEYS
 
 
 @pytest.mark.parametrize("policy", EvictKeys.POLICIES)

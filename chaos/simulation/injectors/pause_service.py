@@ -40,4 +40,6 @@ def inject(fault: PauseService, world: World, chance: Random) -> SimulatedServic
     """The injection of one such fault."""
     if fault.service not in world.services:
         raise ChaosError(f"no service {fault.service!r} here; there are {', '.join(sorted(world.services))}")
+    if fault.service == "redis":
+        raise ChaosError(PauseService.FAILED_OVER)
     return SimulatedServicePause(fault, world)

@@ -145,7 +145,9 @@ def test_a_redis_without_sentinels_is_linked_and_not_failed_over() -> None:
     plain = LocalEnvironment(["redis"], sentinels=False)
 
     assert plain.can(DegradeNetwork("worker-1", "redis", "reset", 5.0)) == ""
+    assert plain.can(PauseService("redis")) == ""
     assert "its Redis has no replica and no Sentinels" in plain.can(FailOverRedis())
+    assert "use redis_failed_over" in LocalEnvironment().can(PauseService("redis"))
 
 
 def test_keys_are_struck_only_in_a_redis() -> None:
