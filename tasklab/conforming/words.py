@@ -6,7 +6,7 @@ from scenarios.judging.checkers.legal_transitions import STATES
 from scenarios.record.events import FINAL_LISTS, FINAL_STATES
 from tasklab.conforming.bench import Bench
 
-PLAIN = tuple(f"plain-{number}" for number in range(1, 13))
+PLAIN = tuple(f"task-{number:04d}" for number in range(1, 13))  # named as in every run
 HELD = "held"
 MEND_EFFECT = "run every acknowledged task: each calls tasklab_probe.run_task (or begin) with its payload, unchanged"
 
