@@ -58,4 +58,6 @@ def _parsed(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise MalformedConfiguration(str(file), f"it cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedConfiguration(str(file), f"it is not valid TOML: {error}; --no-config leaves it aside") from error
+        raise MalformedConfiguration(
+            str(file), f"it is not valid TOML: {error}; --no-config leaves it aside"
+        ) from error
