@@ -199,10 +199,10 @@ class Outside:
             if self._deaths_planned[task] <= 0:
                 return
             self._deaths_planned[task] -= 1
-            self.deaths[actor] += 1
             self._ledger.recorder.record(
                 "crash", actor=actor, asked_ns=asked_ns, detail=f"killed by {task}, as planned"
             )
+            self.deaths[actor] += 1  # last: it is read without the lock, and then the record has the crash
         self.counted.notify()
 
     def now_ns(self) -> int:
