@@ -75,6 +75,7 @@ class Adapted:
             "unscaled": self.unscaled,
             "keep_body": self.keep_body,
             "arguments": self.arguments,
+            "tried": TRIED[self.library],
         }
         return [f"tasklab_{self.library}:adapted", str(SHIMS), json.dumps(choice)]
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from scenarios.adapters.adapted import Adapted, users_python
+from scenarios.adapters.adapted import TRIED, Adapted, users_python
 from scenarios.contract.system import System
 from scenarios.errors import PluginLost, WrongUsage
 from scenarios.experiment.scenario import Scenario
@@ -63,8 +63,15 @@ def _adapted_system(
     try:
         return remote_system(argv, app.place, directory=directory, deadlines_s=deadlines_s)
     except WrongUsage as error:
-        if not str(error).startswith(f"{app.host_arguments()[0]}: No module named"):
+        address = f"{app.host_arguments()[0]}: "
+        if not str(error).startswith(address):
             raise
+        if f"No module named '{app.library}'" not in str(error):
+            tried = ", ".join(TRIED[app.library])
+            why = str(error).removeprefix(address)
+            raise WrongUsage(
+                f"the {app.library} of {interpreter} cannot be read ({why}); the adapter was tried with {tried}"
+            ) from error
         raise WrongUsage(
             f"{interpreter} has no {app.library}: activate the virtual environment of your app, or name its Python with --python"
         ) from error

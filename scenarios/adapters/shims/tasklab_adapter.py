@@ -39,7 +39,8 @@ class Choice:
 
     `place`: `package.module:attribute`. `task`: the name of a task in it, where `place` names an app. `worker_arguments`: further
     arguments of the library's worker command. `claims`: names of promises, empty for the defaults. `unscaled`: long waits stay.
-    `keep_body`: the task's own code runs, called with `arguments` (tasklab_body.py).
+    `keep_body`: the task's own code runs, called with `arguments` (tasklab_body.py). `tried`: versions of the library that the adapter
+    was tried with.
     """
 
     place: str
@@ -50,6 +51,7 @@ class Choice:
     unscaled: bool = False
     keep_body: bool = False
     arguments: Optional[str] = None
+    tried: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -232,6 +234,25 @@ def versions(*distributions: str) -> Dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return stated
+
+
+def read_by_adapter(library: str, choice: Choice, make: Callable[[Choice], Any]) -> Any:
+    """What `make` makes of the choice; a failure in a version that was never tried is said to be one.
+
+    Raises:
+        UnusableApp: the app cannot be tested, or not in this version.
+    """
+    try:
+        return make(choice)
+    except UnusableApp:
+        raise
+    except Exception as error:
+        installed = versions(library).get(library, "of an unknown version")
+        if installed in choice.tried:
+            raise
+        untried = " was never tried with this adapter, which was tried with " + ", ".join(choice.tried)
+        told = ", and it cannot be read: " + type(error).__name__ + ": " + str(error)
+        raise UnusableApp(library + " " + installed + untried + told) from error
 
 
 def prepared(make: Callable[[Choice], Any]) -> Any:

@@ -270,7 +270,7 @@ def _facts_of_worker(app: CeleryApp) -> Tuple[Fact, ...]:
         _of_task(
             app, "reject_on_worker_lost", "whether a task whose pool process died is delivered again; else it fails"
         ),
-        _of_task(app, "retry_on_worker_lost", "whether a task whose pool process died is retried, within max_retries"),
+        *_fact_of_lost_retries(app),
         _of_conf(app, "worker_prefetch_multiplier", "messages that a worker holds for each process of its pool"),
         _fact_of_pool(app),
         _of_conf(
@@ -283,6 +283,12 @@ def _facts_of_worker(app: CeleryApp) -> Tuple[Fact, ...]:
         _of_task(app, "soft_time_limit", "seconds until a task is interrupted by an exception"),
         _of_task(app, "rate_limit", "how often a worker may start the task"),
     )
+
+
+def _fact_of_lost_retries(app: CeleryApp) -> Iterator[Fact]:
+    if hasattr(app.task, "retry_on_worker_lost"):  # not in earlier versions
+        means = "whether a task whose pool process died is retried, within max_retries"
+        yield _of_task(app, "retry_on_worker_lost", means)
 
 
 def _fact_of_pool(app: CeleryApp) -> Fact:
@@ -360,7 +366,7 @@ def _of_conf(app: CeleryApp, name: str, means: str) -> Fact:
 def _of_task(app: CeleryApp, name: str, means: str) -> Fact:
     setting = dict(app.task.from_config).get(name, name)
     value = getattr(app.task, name)
-    source = app.source(setting) if value == app.conf[setting] else "an option of the task"
+    source = app.source(setting) if value == app.conf.get(setting) else "an option of the task"
     return Fact(name, str(value), source, means)
 
 
@@ -369,6 +375,6 @@ def _source_of_task(app: CeleryApp, name: str, default: float) -> str:
     return "Celery's default" if value == default else "an option of the task"
 
 
-def adapted(**stated: Any) -> CeleryQueue:
+def adapted(**stated: Any) -> Any:
     """The system of a `Choice` with these fields. Raises UnusableApp."""
-    return CeleryQueue(CeleryApp(Choice(**stated)))
+    return tasklab_adapter.read_by_adapter("celery", Choice(**stated), lambda choice: CeleryQueue(CeleryApp(choice)))

@@ -27,7 +27,10 @@ class CeleryWorkerOptions:
         ):
             if self._parsed.get(name):
                 raise UnusableApp(self._said() + ": " + why + "; leave it out")
-        if self._parsed.get("pool_start_method") == "spawn" or app.conf.worker_pool_start_method != "fork":
+        if (
+            self._parsed.get("pool_start_method") == "spawn"
+            or app.conf.get("worker_pool_start_method", "fork") != "fork"
+        ):
             raise UnusableApp(
                 "pool processes that are spawned would import the app anew, without the lab's handler: use fork"
             )

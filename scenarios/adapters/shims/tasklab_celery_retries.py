@@ -64,7 +64,7 @@ class CeleryRetries:
         if self.by != "autoretry_for":
             return ("permanent",)
         is_retried = isinstance(LabFailure(""), self.automatic["autoretry_for"])
-        return () if is_retried and not self.automatic["dont_autoretry_for"] else ("permanent",)
+        return () if is_retried and not self.automatic.get("dont_autoretry_for", ()) else ("permanent",)
 
     def delays_s(self) -> Optional[List[Tuple[float, float]]]:
         """[least, most] seconds before each retry, with a worker's timer that is late; None: retries have no end."""
@@ -97,7 +97,7 @@ class CeleryRetries:
             return False
         if self.by != "autoretry_for":
             return True
-        retried, given_up = (tuple(self.automatic[name]) for name in ("autoretry_for", "dont_autoretry_for"))
+        retried, given_up = (tuple(self.automatic.get(name, ())) for name in ("autoretry_for", "dont_autoretry_for"))
         return isinstance(error, given_up) or not isinstance(error, retried)
 
     def install_body(self, body: Any) -> None:
@@ -110,7 +110,7 @@ class CeleryRetries:
         if self.by == "self.retry" and not is_permanent:
             raise self._task.retry(exc=failure)
         if self.by == "autoretry_for":
-            retried, given_up = (self.automatic[name] for name in ("autoretry_for", "dont_autoretry_for"))
+            retried, given_up = (self.automatic.get(name, ()) for name in ("autoretry_for", "dont_autoretry_for"))
             if is_permanent and isinstance(failure, retried) and given_up:
                 failure = _made(given_up[0], message)
             if not is_permanent and not isinstance(failure, retried):

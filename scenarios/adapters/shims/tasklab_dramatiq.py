@@ -171,6 +171,6 @@ def _task_in(body: bytes) -> str:
     return str(dramatiq.Message.decode(body).args[0]["task"])
 
 
-def adapted(**stated: Any) -> Dramatiq:
+def adapted(**stated: Any) -> Any:
     """The system of a `Choice` with these fields. Raises UnusableApp."""
-    return Dramatiq(App(Choice(**stated)))
+    return tasklab_adapter.read_by_adapter("dramatiq", Choice(**stated), lambda choice: Dramatiq(App(choice)))

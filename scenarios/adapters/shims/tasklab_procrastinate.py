@@ -170,7 +170,11 @@ class ProcrastinateClient:
             self._connection.close()
 
 
-def adapted(**stated: Any) -> Procrastinate:
+def adapted(**stated: Any) -> Any:
     """The system of a `Choice` with these fields. Raises UnusableApp."""
-    app = ProcrastinateApp(Choice(**stated))
+    return tasklab_adapter.read_by_adapter("procrastinate", Choice(**stated), _adapted)
+
+
+def _adapted(choice: Choice) -> Procrastinate:
+    app = ProcrastinateApp(choice)
     return ListingProcrastinate(app) if app.delete_jobs == "never" else Procrastinate(app)

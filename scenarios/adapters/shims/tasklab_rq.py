@@ -251,7 +251,11 @@ class RqClient:
         """Nothing: the connections belong to the app's own pool."""
 
 
-def adapted(**stated: Any) -> Rq:
+def adapted(**stated: Any) -> Any:
     """The system of a `Choice` with these fields. Raises UnusableApp."""
-    app = RqApp(Choice(**stated))
+    return tasklab_adapter.read_by_adapter("rq", Choice(**stated), _adapted)
+
+
+def _adapted(choice: Choice) -> Rq:
+    app = RqApp(choice)
     return ListingRq(app) if Rq(app).keeps_ended else ForgettingRq(app)
