@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,7 +28,7 @@ def show(context: typer.Context, as_json: Annotated[bool, typer.Option("--json",
     """Show which servers this machine has, and the commands that install the missing ones. Exit code 0 if none is missing, else 3."""
     if context.invoked_subcommand is not None:
         return
-    found, planned = _planned(with_browser=False)
+    found, planned = _planned(_programs_of([]), with_browser=False)
     missing = [one.program.name for one in found if one.path is None]
     if as_json:
         print_json(
@@ -46,6 +47,12 @@ def show(context: typer.Context, as_json: Annotated[bool, typer.Option("--json",
 
 @services.command()
 def install(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SERVICE…", help="Only these: mysql, redis, rabbitmq, postgresql. Toxiproxy is always among them."
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands, and run none.")] = False,
     with_browser: Annotated[
@@ -57,26 +64,41 @@ def install(
     It prints the commands and asks before it runs them. Exit code 0 if nothing is missing afterwards, else 3.
     """
     with explained():
-        found, planned = _planned(with_browser=with_browser)
+        wanted = _programs_of(names or [])
+        found, planned = _planned(wanted, with_browser=with_browser)
         missing = [one.program.name for one in found if one.path is None]
         print_installation(missing, planned)
         if dry_run or not missing:
             return
         if planned.is_runnable and _is_agreed(yes):
             _carry_out(planned)
-            found, _ = _planned(with_browser=with_browser)
+            found, _ = _planned(wanted, with_browser=with_browser)
             missing = [one.program.name for one in found if one.path is None]
             console().print(f"\nstill missing: {', '.join(missing)}" if missing else "\nnothing is missing any more")
     raise typer.Exit(EXIT_UNKNOWN if missing else EXIT_HELD)
 
 
-def _planned(*, with_browser: bool) -> "tuple[list[ProgramStatus], Installation]":
+def _programs_of(names: Sequence[str]) -> "tuple[Program, ...]":
+    """The programs of these services, of all if none is named; and those that no single service needs.
+
+    Raises:
+        WrongUsage: there is no such service.
+    """
+    from chaos.binaries import PROGRAMS
+    from chaos.services.addresses import SERVICE_NAMES
+    from scenarios.errors import WrongUsage
+
+    if unknown := [name for name in names if name not in SERVICE_NAMES]:
+        raise WrongUsage(f"there is no service {unknown[0]!r}; the services are {', '.join(SERVICE_NAMES)}")
+    return tuple(one for one in PROGRAMS if one.service is None or one.service in (names or SERVICE_NAMES))
+
+
+def _planned(wanted: "tuple[Program, ...]", *, with_browser: bool) -> "tuple[list[ProgramStatus], Installation]":
     """Each program, and how the missing ones are installed."""
-    from chaos.binaries import BROWSER, PROGRAMS, inventory
+    from chaos.binaries import BROWSER, inventory
     from chaos.installation import installation, this_machine
 
-    wanted: tuple[Program, ...] = PROGRAMS + BROWSER if with_browser else PROGRAMS
-    found = inventory(wanted)
+    found = inventory(wanted + BROWSER if with_browser else wanted)
     return found, installation([one.program for one in found if one.path is None], this_machine())
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from chaos.binaries import PROGRAMS, ProgramStatus
+from chaos.binaries import Program, ProgramStatus
 from chaos.installation import Machine
 from tasklab.commands.services import services
 
@@ -24,10 +24,10 @@ def install(
     monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
     here = directory / "installed"
 
-    def inventory(programs: object) -> list[ProgramStatus]:
+    def inventory(programs: tuple[Program, ...]) -> list[ProgramStatus]:
         return [
             ProgramStatus(one, None if one.name == missing and not here.exists() else Path("/opt"), "")
-            for one in PROGRAMS
+            for one in programs
         ]
 
     monkeypatch.setattr("chaos.binaries.inventory", inventory)
@@ -81,3 +81,18 @@ def test_where_no_command_brings_it_the_reason_is_the_answer(monkeypatch: pytest
 
     assert (result.exit_code, calls) == (3, [])
     assert "install Go (https://go.dev/dl) and run `tasklab services install` again" in result.stdout
+
+
+def test_only_the_named_services_are_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    other, _ = install(monkeypatch, tmp_path, "mysql", "--dry-run")
+    named, _ = install(monkeypatch, tmp_path, "mysql", "redis", "--dry-run")
+
+    assert "nothing is missing" in other.stdout
+    assert "--no-install-recommends redis-server\n" in named.stdout
+
+
+def test_a_service_that_the_lab_does_not_have_is_wrong_usage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    result, calls = install(monkeypatch, tmp_path, "kafka", "--yes")
+
+    assert (result.exit_code, calls) == (2, [])
+    assert "there is no service 'kafka'; the services are mysql, redis, rabbitmq, postgresql" in result.stderr
