@@ -25,7 +25,7 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
         "scope": "a submission has a `scope`, which can be paused or limited by itself",
         "children": "what a handler hands back in `children` and `then` becomes tasks",
         "result": "what a handler hands back in `result` is kept for clients to read",
-        NO_TAKEOVER: "a worker that stands still keeps its tasks: the lab awaits no takeover of them",
+        NO_TAKEOVER: "no worker takes over what another that stands still has in hand: the lab awaits no takeover",
         OWN_BODY: "tasks run their own code: the lab plans nothing that its handler would have to do",
         "pool": "its workers run their tasks in child processes",
         "sentinels": "its processes ask the Sentinels of Redis for the present primary; without it, Redis is one server",

@@ -137,7 +137,7 @@ def check_capabilities(scenario: Scenario, capabilities: frozenset[str]) -> None
     of_handler = [type(trait).__name__ for trait in scenario.workload.traits if trait.is_of_handler]
     if NO_TAKEOVER in capabilities and any(isinstance(one, TaskTakenOver) for one in scenario.premises):
         raise NotApplicable(
-            f"{scenario.name} awaits a takeover, and a worker that stands still keeps its tasks: no lease ends"
+            f"{scenario.name} awaits a takeover, and no worker takes over what another that stands still has in hand"
         )
     if OWN_BODY in capabilities and of_handler:
         raise NotApplicable(

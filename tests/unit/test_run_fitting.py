@@ -196,7 +196,7 @@ def test_a_takeover_is_awaited_only_where_a_lease_ends() -> None:
     paused = replace(scenario(), premises=(TaskTakenOver(),))
 
     check_capabilities(paused, frozenset({"submit"}))
-    with pytest.raises(NotApplicable, match="struck awaits a takeover, and a worker that stands still keeps its tasks"):
+    with pytest.raises(NotApplicable, match="struck awaits a takeover, and no worker takes over"):
         check_capabilities(paused, frozenset({"submit", NO_TAKEOVER}))
 
 

@@ -27,7 +27,7 @@ SCALED_HEARTBEAT_MS = 4_000
 SCALED_HEARTBEAT_S = 2
 BROKERS_HEARTBEAT_S = 60
 """What RabbitMQ asks for if the client states none."""
-SCALED_MAINTENANCE = 50_000
+SCALED_MAINTENANCE = 500_000
 """Of a million commands to Redis: the lab sends few of them, and would wait for minutes until a dead worker's messages are put back."""
 
 

@@ -57,6 +57,7 @@ class Rq:
             "submit",
             *(["status"] if keeps else []),
             *(["due"] if app.has_scheduler else []),
+            *(["no_takeover"] if app.retry is None else []),  # an abandoned job without retries has failed
             *tasklab_body.capabilities(app.own, keeps),
             *([] if issubclass(app.worker_class, SimpleWorker) else ["pool"]),
         }
