@@ -110,7 +110,23 @@ def _hold_of(leases: ActorLeases, attempt: AttemptRecord, until_ns: int, *, with
     acquired = bisect_right(leases.acquired, attempt.started_ns, key=T_NS)
     if not acquired:
         return _last_hold(leases, until_ns, with_releases=with_releases)
-    return _last_hold(leases, until_ns, since=leases.acquired[acquired - 1], with_releases=with_releases)
+    since = leases.acquired[acquired - 1]
+    ends_ns = min(until_ns, _next_hold_ns(leases, since, acquired, until_ns) - 1)
+    return _last_hold(leases, ends_ns, since=since, with_releases=with_releases)
+
+
+def _next_hold_ns(leases: ActorLeases, since: Event, place: int, until_ns: int) -> int:
+    """When the actor acquired the lease anew, without a fence, after the hold that began with `since` had expired.
+
+    `place`: of the first acquisition after it. A broker may deliver a message again to the worker that still has it in hand.
+    """
+    for again in leases.acquired[place:]:
+        if again.t_ns > until_ns:
+            break
+        before = _last_hold(leases, again.t_ns - 1, since=since, with_releases=False)
+        if again.fence is None and before is not None and expiry_ns(before) <= again.t_ns:
+            return again.t_ns
+    return FOREVER_NS
 
 
 def _last_hold(

@@ -157,3 +157,28 @@ def test_there_is_one_cause_for_one_repeat_over_all_rules(
     guarantee: G, expected: object, lines: list[str | Event], policy: dict[str, object]
 ) -> None:
     assert verdict(guarantee, lines, **policy) == expected
+
+
+@pytest.mark.parametrize(
+    ("expected", "again_s"),
+    [
+        pytest.param("held", 3.1, id="the lease had run out"),
+        pytest.param(("A",), 2.5, id="the lease was valid: it is the same hold"),
+    ],
+)
+def test_a_message_that_comes_again_to_the_worker_that_has_it_in_hand_is_a_new_hold(
+    expected: object, again_s: float
+) -> None:
+    """kombu on Redis restores a message after the visibility timeout, also to the worker at work on it (run long_work-celery-1)."""
+    lines = [
+        *SUBMITTED,
+        "1 w1 lease.acquired - resource=A ttl_s=2",
+        "1 w1 attempt.start A attempt=1",
+        f"{again_s} w1 lease.acquired - resource=A ttl_s=2",
+        f"{again_s} w1 attempt.start A attempt=1",
+        "9 w1 attempt.ok A attempt=1",
+        "9.5 w1 attempt.ok A attempt=1",
+        DONE,
+    ]
+
+    assert verdict(G.DUPLICATES_EXPLAINED, lines, attempts_max=1) == expected
