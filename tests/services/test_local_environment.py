@@ -73,7 +73,7 @@ def test_a_missing_program_is_named_with_the_command_that_brings_it(
     monkeypatch.setattr(binaries, "find", lambda name: None if name == program else find(name))
 
     with (
-        pytest.raises(ServiceUnavailable, match=rf"(?s){service}: no {program}.*apt-get install"),
+        pytest.raises(ServiceUnavailable, match=rf"(?s){service}: no {program}.*`tasklab services install` brings it"),
         LocalEnvironment([service]),
     ):
         pass
