@@ -136,6 +136,7 @@ class Nemesis:
         injection.await_healed(HEAL_TIMEOUT_S)
         state.healed_ns = self._stage.now_ns()
         state.answered = self.submissions.answered_count - state.answered_before
+        state.under_way = self.submissions.under_way
         state.attempts = self.outside.count("attempt") - state.attempts_before
         self._record("fault.healed", state, asked_ns)
         self._stage.say(f"{state.fault.name} on {state.target}: healed")

@@ -18,7 +18,7 @@ class StrikeState:
     `fault`: the planned fault, aimed at its actual process as soon as that is known. `subject`: the task or resource of the caught
     process. `bite_asked_ns`: the earliest instant of the bite. `acknowledged`: number of acknowledged submissions at the bite.
     `answered_before`, `attempts_before`: answered submissions and attempts at the begin (a failover bites seconds later). `answered`,
-    `attempts`: their number from the begin until it healed.
+    `attempts`: their number from the begin until it healed. `under_way`: submissions that had no answer when it healed.
     """
 
     strike: Strike
@@ -36,6 +36,7 @@ class StrikeState:
     answered_before: int = 0
     attempts_before: int = 0
     answered: int | None = None
+    under_way: int | None = None
     attempts: int | None = None
     evidence: Evidence = NO_EVIDENCE
     problem: str = ""
@@ -56,6 +57,7 @@ class StrikeState:
             roles=self.roles,
             excuses=self.fault.excuses,
             answered=self.answered,
+            under_way=self.under_way,
             attempts=self.attempts,
         )
 

@@ -28,6 +28,7 @@ class Submissions:
         self._outcomes: dict[str, str] = {}
         self._acknowledged = 0
         self._answered = 0
+        self._under_way = 0
         self._parents: dict[str, str] = {}
         """By task that the system has to make: the task that demands it when it is done."""
         self.last_detail = ""
@@ -49,7 +50,11 @@ class Submissions:
         # The system counts from the acceptance: after the request, and before the answer.
         due_s, steps = self._since_now(submit.due_s), submit.payload.get("steps", 1)
         self._records.record("submit.invoke", actor=actor, **fields, due_s=due_s, steps=steps)
-        outcome = client.invoke(submit)
+        self._count_under_way(1)
+        try:
+            outcome = client.invoke(submit)
+        finally:
+            self._count_under_way(-1)
         is_possible = outcome.kind != "fail"
         self._records.record(
             f"submit.{outcome.kind}",
@@ -108,6 +113,10 @@ class Submissions:
                 self._outcomes.pop(task, None)  # answered with the id of another task, of the same key: it is that task
         self.answered.notify()
 
+    def _count_under_way(self, change: int) -> None:
+        with self._lock:
+            self._under_way += change
+
     def _since_now(self, seconds: float | None) -> float | None:
         """An instant so many seconds from now, in seconds since the run began."""
         return None if seconds is None else self._now_ns() / 1e9 + seconds
@@ -129,6 +138,12 @@ class Submissions:
         """Number of submissions that have ended so far, with any outcome."""
         with self._lock:
             return self._answered
+
+    @property
+    def under_way(self) -> int:
+        """Number of submissions that have been asked for and not ended. Those that are recorded elsewhere do not count."""
+        with self._lock:
+            return self._under_way
 
     @property
     def outcomes(self) -> Mapping[str, str]:

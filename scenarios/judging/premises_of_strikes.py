@@ -10,18 +10,22 @@ from scenarios.record.run_facts import FaultRecord, RunFacts
 
 @dataclass(frozen=True, slots=True)
 class WorkDuring(Premise):
-    """While the fault of this name was on, at least `at_least` submissions were answered or attempts began."""
+    """While the fault of this name was on, at least `at_least` submissions were under way, or attempts began.
+
+    A client that waits for an answer until the fault is over has met it as well.
+    """
 
     fault: str
     at_least: int = 1
 
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By the counts in run.json, because a large history is not read whole."""
-        seen = sum((strike.answered or 0) + (strike.attempts or 0) for strike in strikes_of(facts, self.fault))
+        strikes = strikes_of(facts, self.fault)
+        seen = sum((one.answered or 0) + (one.under_way or 0) + (one.attempts or 0) for one in strikes)
         if seen >= self.at_least:
             return ""
         return (
-            f"{seen} submissions were answered and attempts begun while {self.fault} was on, and at least {self.at_least} are "
+            f"{seen} submissions were under way and attempts begun while {self.fault} was on, and at least {self.at_least} are "
             "needed: submit more tasks a second, or let the fault last longer"
         )
 

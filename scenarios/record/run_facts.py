@@ -13,7 +13,7 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     `roles`: those of the struck process, if it belongs to the system. `excuses`: the repeats that the fault explains
     (`chaos.faults.Excuse`); empty if not stated. `answered`, `attempts`: submissions answered and attempts begun between its
-    begin and its heal; None if it did not heal.
+    begin and its heal, `under_way`: submissions that had no answer yet when it healed; None if it did not heal.
     """
 
     fault: str
@@ -28,6 +28,7 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     roles: tuple[str, ...] = ()
     excuses: str = ""
     answered: int | None = None
+    under_way: int | None = None
     attempts: int | None = None
 
     @property

@@ -238,11 +238,13 @@ def test_a_premise_is_met_by_what_it_names_and_by_nothing_less(
 
 def test_a_fault_during_which_nothing_was_tried_struck_nothing() -> None:
     idle, busy = strike("service_killed", answered=1, attempts=1), strike("service_killed", answered=2, attempts=1)
+    waiting = strike("service_killed", answered=0, attempts=0, under_way=3)
     premise = WorkDuring("service_killed", at_least=3)
 
     assert unmet(premise, facts(busy), history(CAUGHT)) == []
+    assert unmet(premise, facts(waiting), history(CAUGHT)) == []
     assert unmet(premise, facts(idle), history(CAUGHT)) == [
-        "2 submissions were answered and attempts begun while service_killed was on, and at least 3 are needed: "
+        "2 submissions were under way and attempts begun while service_killed was on, and at least 3 are needed: "
         "submit more tasks a second, or let the fault last longer"
     ]
 
