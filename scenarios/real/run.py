@@ -1,6 +1,7 @@
 """One run on real services: its namespace, its stage, its experiment. Its only result is a run directory, which judges read."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,7 +15,7 @@ from scenarios.experiment.clients import Clients, pool
 from scenarios.experiment.driver import Driver
 from scenarios.experiment.facts import describe_run, stated_schedules
 from scenarios.experiment.fitting import aimed, fits, kills_workers, parts_of_system, processes_to_link
-from scenarios.experiment.plan import Plan, deaths_of, of_own_body, plan, warm_up
+from scenarios.experiment.plan import Arrival, Plan, deaths_of, of_own_body, plan, warm_up
 from scenarios.experiment.run import BUDGET_S, Experiment, StrikeTimeout, Timing
 from scenarios.experiment.scenario import Scenario
 from scenarios.judging.guarantees import Guarantee
@@ -80,7 +81,7 @@ def run(
     facts.tested_by = {claim: list(scenarios_testing(claim)) for claim in facts.claims}
     directory.write_facts(facts)  # so that even an aborted run has its facts
     stage = RealStage(system, environment, services, directory, facts, say)
-    experiment = Experiment(stage, stage.outside, planned.strikes, timing)
+    experiment = Experiment(stage, stage.outside, planned.strikes, patient(timing, planned.arrivals))
     experiment.outside.plan_deaths(deaths_of(planned.arrivals))
     try:
         _carry_out(stage, experiment, drive(stage, experiment, planned))
@@ -108,6 +109,18 @@ def timing_of(system: System) -> Timing:
         unlisted_quiet_s=policy.budget_s,
         reported_within_s=reported_within_s,
         reads_struck=True,
+    )
+
+
+def patient(timing: Timing, arrivals: Sequence[Arrival]) -> Timing:
+    """The time-outs, later by the longest work of a task: while every worker has such a task in hand, nothing moves."""
+    longest_s = max((float(str(one.submit.payload.get("work_s", 0.0))) for one in arrivals), default=0.0)
+    unlisted_s = timing.unlisted_quiet_s
+    return replace(
+        timing,
+        quiet_s=timing.quiet_s + longest_s,
+        budget_s=timing.budget_s + longest_s,
+        unlisted_quiet_s=None if unlisted_s is None else unlisted_s + longest_s,
     )
 
 
