@@ -22,5 +22,5 @@ SCENARIO = Scenario(
         Guarantee.DEAD_LETTER_IF_EXHAUSTED,
         Guarantee.RECOVERS_IN_TIME,
     ),
-    premises=(WorkDuring(KillService.name, at_least=3),),
+    premises=(WorkDuring(KillService.name, at_least=3, or_waited=True),),
 )

@@ -231,10 +231,15 @@ class Nemesis:
         state.attempts_before = self.outside.count("attempt")
         self._record("fault.begin", state, asked_ns, excuses=state.fault.excuses)
 
+    def _waiting(self) -> int:
+        acknowledged = {task for task, outcome in self.submissions.outcomes.items() if outcome == "ok"}
+        return len(acknowledged.difference(self.outside.tasks_with_effect()))
+
     def _bitten(self, state: StrikeState, asked_ns: int) -> None:
         state.bite_asked_ns = asked_ns
         state.bit_ns = self._stage.now_ns()
         state.acknowledged = self.submissions.acknowledged
+        state.waiting = self._waiting()
         if state.fault.excuses == "crash":  # of the process, or of a child in its name
             self._lab.record("crash", actor=state.target, asked_ns=asked_ns)
         self._record("fault.bit", state, asked_ns, detail=state.evidence.words)

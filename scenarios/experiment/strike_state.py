@@ -16,7 +16,8 @@ class StrikeState:
     """The state of a strike; written by its own flow, read by others.
 
     `fault`: the planned fault, aimed at its actual process as soon as that is known. `subject`: the task or resource of the caught
-    process. `bite_asked_ns`: the earliest instant of the bite. `acknowledged`: number of acknowledged submissions at the bite.
+    process. `bite_asked_ns`: the earliest instant of the bite. `acknowledged`: number of acknowledged submissions at the bite,
+    `waiting`: of acknowledged tasks without an effect.
     `answered_before`, `attempts_before`: answered submissions and attempts at the begin (a failover bites seconds later). `answered`,
     `attempts`: their number from the begin until it healed. `under_way`: submissions that had no answer when it healed.
     """
@@ -33,6 +34,7 @@ class StrikeState:
     ended_ns: int | None = None
     healed_ns: int | None = None
     acknowledged: int = 0
+    waiting: int | None = None
     answered_before: int = 0
     attempts_before: int = 0
     answered: int | None = None
@@ -56,6 +58,7 @@ class StrikeState:
             problem=self.problem,
             roles=self.roles,
             excuses=self.fault.excuses,
+            waiting=self.waiting,
             answered=self.answered,
             under_way=self.under_way,
             attempts=self.attempts,

@@ -12,16 +12,20 @@ from scenarios.record.run_facts import FaultRecord, RunFacts
 class WorkDuring(Premise):
     """While the fault of this name was on, at least `at_least` submissions were under way, or attempts began.
 
-    A client that waits for an answer until the fault is over has met it as well.
+    A client that waits for an answer until the fault is over has met it as well. `or_waited`: so do acknowledged tasks that had had no
+    effect when the fault bit, if what was struck may hold them.
     """
 
     fault: str
     at_least: int = 1
+    or_waited: bool = False
 
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By the counts in run.json, because a large history is not read whole."""
-        strikes = strikes_of(facts, self.fault)
+        strikes = list(strikes_of(facts, self.fault))
         seen = sum((one.answered or 0) + (one.under_way or 0) + (one.attempts or 0) for one in strikes)
+        if self.or_waited:
+            seen += sum(one.waiting or 0 for one in strikes)
         if seen >= self.at_least:
             return ""
         return (

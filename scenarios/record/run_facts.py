@@ -12,8 +12,9 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """One fault of the plan as it was carried out; times in ns since the run began, None if the fault did not reach that point.
 
     `roles`: those of the struck process, if it belongs to the system. `excuses`: the repeats that the fault explains
-    (`chaos.faults.Excuse`); empty if not stated. `answered`, `attempts`: submissions answered and attempts begun between its
-    begin and its heal, `under_way`: submissions that had no answer yet when it healed; None if it did not heal.
+    (`chaos.faults.Excuse`); empty if not stated. `waiting`: acknowledged tasks without an effect when it bit. `answered`,
+    `attempts`: submissions answered and attempts begun between its begin and its heal, `under_way`: submissions that had no
+    answer yet when it healed; None if it did not heal.
     """
 
     fault: str
@@ -27,6 +28,7 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     problem: str = ""
     roles: tuple[str, ...] = ()
     excuses: str = ""
+    waiting: int | None = None
     answered: int | None = None
     under_way: int | None = None
     attempts: int | None = None

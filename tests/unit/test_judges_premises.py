@@ -243,6 +243,10 @@ def test_a_fault_during_which_nothing_was_tried_struck_nothing() -> None:
 
     assert unmet(premise, facts(busy), history(CAUGHT)) == []
     assert unmet(premise, facts(waiting), history(CAUGHT)) == []
+    assert unmet(premise, facts(strike("service_killed", waiting=9)), history(CAUGHT)) != []
+    or_waited = WorkDuring("service_killed", at_least=3, or_waited=True)
+    assert unmet(or_waited, facts(strike("service_killed", waiting=3)), history(CAUGHT)) == []
+    assert unmet(or_waited, facts(strike("service_killed", waiting=2)), history(CAUGHT)) != []
     assert unmet(premise, facts(idle), history(CAUGHT)) == [
         "2 submissions were under way and attempts begun while service_killed was on, and at least 3 are needed: "
         "submit more tasks a second, or let the fault last longer"
