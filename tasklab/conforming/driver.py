@@ -10,7 +10,8 @@ from scenarios.experiment.fitting import HANDLER_ROLE
 from scenarios.experiment.run import Experiment
 from scenarios.experiment.scenario import AtStart, Strike
 from scenarios.real.stage import RealStage
-from tasklab.conforming.abilities import (
+from tasklab.conforming.bench import ACTOR, Bench, patience_of
+from tasklab.conforming.capabilities import (
     BY_CAPABILITY,
     UNTRIED,
     check_children,
@@ -19,7 +20,6 @@ from tasklab.conforming.abilities import (
     check_redrive,
     check_result,
 )
-from tasklab.conforming.bench import ACTOR, Bench, patience_of
 from tasklab.conforming.findings import WordFindings
 from tasklab.conforming.words import (
     check_account_of_ended,

@@ -14,7 +14,6 @@ from tasklab.conforming.words import PLAIN
 SHOWN = 3
 CLOCK_NS = 2_000_000_000
 """How far a time of the trail may lie outside of the run: two clocks were read."""
-TRAIL_SOURCE = "history.database.jsonl"
 
 
 def check_record(directory: RunDirectory, findings: WordFindings, *, has_own_body: bool) -> None:

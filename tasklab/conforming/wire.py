@@ -17,6 +17,12 @@ DEADLINE_S = 10.0
 END_S = 5.0
 PIPELINED = 8
 UNKNOWN_DO = "tasklab.unknown"
+MEND_LOST = (
+    "answer every request in time, write nothing but answers to standard output, one JSON object a line with the id of the request, "
+    "and flush after each; print to standard error"
+)
+MEND_ERROR = "answer describe with ok and the description"
+MEND_DESCRIBE = "see `describe` in docs/protocol.md for the fields and their types"
 
 
 class UnknownRequest(PluginRequest, frozen=True, kw_only=True, tag=UNKNOWN_DO):
@@ -59,14 +65,6 @@ def check_wire(speaker: Speaker, findings: WordFindings, *, deadline_s: float | 
                 findings.mend(word, f"describe was answered with the error {error.kind}: {error.message}", MEND_ERROR)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 findings.mend(word, f"the answer to describe is malformed: {error}", MEND_DESCRIBE)
-
-
-MEND_LOST = (
-    "answer every request in time, write nothing but answers to standard output, one JSON object a line with the id of the request, "
-    "and flush after each; print to standard error"
-)
-MEND_ERROR = "answer describe with ok and the description"
-MEND_DESCRIBE = "see `describe` in docs/protocol.md for the fields and their types"
 
 
 def _described(process: ClientProcess, request: PluginRequest) -> Description:

@@ -77,7 +77,7 @@ def check_account_of_ended(bench: Bench) -> None:
     acted = _acted(bench)
     if not bench.keeps_account:
         bench.findings.skipped(
-            "account", "the system lists nothing; with the power account, lost and stuck tasks can be told apart"
+            "account", "the system lists nothing; with the power `account`, lost and stuck tasks can be told apart"
         )
         return
     bench.wait(lambda: set(acted) <= set(bench.account().done or ()))

@@ -1,4 +1,4 @@
-"""The words that a system may have: failures and retries, keys, cancellation, pauses, redrives, results, children, due times, schedules."""
+"""Checks of optional capabilities: failures and retries, keys, cancellation, pauses, redrives, results, children, due times, schedules."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
