@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from tasklab.conforming.wire import Speaker
 
 DEFAULT_SYSTEM = "reference"
-APP_OPTIONS = ("--celery", "--dramatiq", "--rq", "--procrastinate")
-NAMING = ("system", "celery", "dramatiq", "rq", "procrastinate")
+APPS = ("celery", "dramatiq", "rq", "procrastinate")
+APP_OPTIONS = tuple(f"--{library}" for library in APPS)
+NAMING = ("system", *APPS)
 """The options that name a system: with one of them the file is left aside."""
 OF_APPS = ("task", "workers", "worker", "claims", "unscaled", "keep_body", "arguments")
+"""Options that are for an app only."""
 
 
 @dataclass(frozen=True, slots=True)

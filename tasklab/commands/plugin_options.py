@@ -24,9 +24,7 @@ def _system_options(
     ] = None,
     celery: Annotated[
         str | None,
-        typer.Option(
-            metavar="MODULE:APP", help="Test your Celery app, with its own settings: its task that --task names."
-        ),
+        typer.Option(metavar="MODULE:APP", help="Test your Celery app, with its own settings; --task names the task."),
     ] = None,
     dramatiq: Annotated[
         str | None,
@@ -45,7 +43,7 @@ def _system_options(
     procrastinate: Annotated[
         str | None,
         typer.Option(
-            metavar="MODULE:APP", help="Test your Procrastinate app, with its own settings: its task that --task names."
+            metavar="MODULE:APP", help="Test your Procrastinate app, with its own settings; --task names the task."
         ),
     ] = None,
     task: Annotated[
@@ -107,7 +105,7 @@ def _system_options(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The file that states what is tested. Default: tasklab.toml, or [tool.tasklab] of pyproject.toml, here or in a "
+            help="The file that states what is tested. Default: tasklab.toml, or the table tool.tasklab of pyproject.toml, here or in a "
             "parent directory of this repository; options replace what it states (docs/configuration.md).",
         ),
     ] = None,
