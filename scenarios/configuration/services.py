@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.environment import SERVICE_NAMES, ServiceName
-from chaos.services.declared.program import PLAYS, READY_WITHIN_S, STOP_SIGNAL, Readiness, ServiceProgram
+from chaos.services.declared.program import PARTS, READY_WITHIN_S, STOP_SIGNAL, Readiness, ServiceProgram
 from chaos.services.placeholders import known_placeholders
 from scenarios.configuration.programs import check_placeholders, check_program
 from scenarios.configuration.table import COMMAND, SECONDS, TEXT, TEXT_TABLE, TEXTS, Table, ValueKind, one_of
@@ -14,7 +14,7 @@ from scenarios.plugin.statements import NAME, RESERVED, SIGNALS
 
 SERVICE_KEYS = ("argv", "plays", "ports", "ready", "ready_within_s", "env", "cwd", "stop_signal")
 READY_KEYS = ("command", "http", "send", "expect")
-TAKEN = frozenset({*SERVICE_NAMES, *PLAYS, *RESERVED, "toxiproxy"})
+TAKEN = frozenset({*SERVICE_NAMES, *PARTS, *RESERVED, "toxiproxy"})
 PORT_NAME = re.compile(r"[A-Za-z][\w-]{0,31}")
 HTTP_PATH: ValueKind[str] = ValueKind(
     "a path that begins with /",
@@ -57,7 +57,7 @@ def _service(name: str, table: Table, directory: Path, needs: Collection[Service
         name,
         tuple(argv),
         directory / cwd,
-        table.read("plays", one_of(PLAYS)),
+        table.read("plays", one_of(PARTS)),
         tuple(ports),
         env,
         _readiness(table.table("ready"), known, directory / cwd),

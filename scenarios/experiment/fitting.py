@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from chaos.environment import Environment, ProcessSpec, ServiceName, Services
 from chaos.faults import REACHED, Fault
-from chaos.services.declared.program import PLAYS
+from chaos.services.declared.program import PARTS
 from scenarios.contract.capabilities import NO_TAKEOVER, OWN_BODY
 from scenarios.contract.guard import answered_processes, plugin_call
 from scenarios.contract.system import (
@@ -24,8 +24,6 @@ HANDLER_ROLE = "worker"
 """Processes in this role run handlers: whatever process an attempt or an effect reaches plays it."""
 FOLLOWED_SERVICE: ServiceName = "rabbitmq"
 """The service whose deliveries the lab follows, on links."""
-PARTS = PLAYS
-"""What a scenario may say in place of the name of a service."""
 
 
 def aimed(scenario: Scenario, parts: Mapping[str, str]) -> Scenario:

@@ -19,11 +19,11 @@ from chaos.faults import (
     SwallowAck,
     WithholdConfirm,
 )
+from chaos.services.declared.program import PARTS
 from scenarios.contract.capabilities import NO_TAKEOVER, OWN_BODY
 from scenarios.contract.system import Handlers
 from scenarios.errors import NotApplicable, RunFailed
 from scenarios.experiment.fitting import (
-    PARTS,
     aimed,
     check_capabilities,
     kills_workers,

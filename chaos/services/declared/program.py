@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-PLAYS = ("broker", "database", "result backend", "cache")
-"""The parts that a service of one's own may play."""
+PARTS = ("broker", "database", "result backend", "cache")
+"""The parts that a service may play in a system. A scenario may name a part in place of a service."""
 READY_WITHIN_S = 30.0
 STOP_SIGNAL = "SIGTERM"
 
