@@ -14,7 +14,7 @@ from chaos.environment import SERVICE_NAMES, ProcessSpec, ServiceName
 from chaos.faults import FAULTS
 from scenarios.contract.capabilities import checked_capabilities
 from scenarios.contract.system import Pace, Policy
-from scenarios.errors import MalformedPolicy, MalformedStatement, PluginFailed, UnknownName
+from scenarios.errors import MalformedPolicy, MalformedStatement, PluginFailed, UnknownName, nearest
 from scenarios.judging.guarantees import Guarantee
 from scenarios.judging.policy import policy_from
 from scenarios.plugin.protocol import Description, StatedProcess
@@ -175,7 +175,7 @@ def _known(kind: str, stated: Collection[str], known: Iterable[str]) -> Collecti
     names = list(known)
     for name in sorted(stated):
         if name not in names:
-            raise UnknownName(kind, name, get_close_matches(name, names, n=3, cutoff=0.4) or names)
+            raise UnknownName(kind, name, nearest(name, names) or names)
     return stated
 
 
@@ -190,8 +190,8 @@ def _numbers(value: Any) -> list[float]:
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    nearest = get_close_matches(name, list(known), n=2)
-    return f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+    near = get_close_matches(name, list(known), n=2)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def _by_promise(sentences: Mapping[str, str]) -> Mapping[Guarantee, str]:
