@@ -42,7 +42,7 @@ class OpenDuring(Premise):
 
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By the submissions and their answers."""
-        spans = [(bit_ns_of(strike), strike.ended_ns or history.last_ns) for strike in strikes_of(facts, self.fault)]
+        spans = _spans_of(facts, self.fault, history)
         for line in history.tasks.values():
             for asked_ns, answered_ns in _open_submissions(line, history.last_ns):
                 if any(asked_ns <= until and answered_ns >= since for since, until in spans):
@@ -78,7 +78,7 @@ class FailedDuring(Premise):
 
     def unmet(self, history: History, facts: RunFacts) -> str:
         """By the ends of attempts."""
-        spans = [(bit_ns_of(strike), strike.ended_ns or history.last_ns) for strike in strikes_of(facts, self.fault)]
+        spans = _spans_of(facts, self.fault, history)
         failed = [one for line in history.tasks.values() for one in line.attempts if one.outcome == "fail"]
         seen = sum(any(since <= (one.ended_ns or 0) <= until for since, until in spans) for one in failed)
         if seen >= self.at_least:
@@ -194,6 +194,11 @@ class LostAtWork(Premise):
         return (
             f"{targets_of(strikes)} lost no running task: let each handler run its task through tasklab_probe.run_task"
         )
+
+
+def _spans_of(facts: RunFacts, fault: str, history: History) -> list[tuple[int, int]]:
+    """For each strike of this fault, its bite and its end, in ns; the end of the record if it has none."""
+    return [(bit_ns_of(strike), strike.ended_ns or history.last_ns) for strike in strikes_of(facts, fault)]
 
 
 def _open_submissions(line: TaskTimeline, last_ns: int) -> Iterator[tuple[int, int]]:
