@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 USERS_PACKAGES = ("reports", "scenarios", "chaos", "tests", "loadtests", "reference_impl")
 USERS_MODULES = ("queue", "secrets", "signal", "traceback", "typing", "dataclasses")
-"""Names of the standard library: whoever imports one of these files is ended by it."""
+"""Names of the standard library: a process that imports one of these files is ended by it."""
 RUN = ("run", "worker_killed_after_effect", "--system", "acme.lab:system", "--environment", "embedded", "--seed", "7")
 
 

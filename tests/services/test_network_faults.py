@@ -34,7 +34,7 @@ StartProcess = Callable[..., HostedProcess]
 
 @pytest.fixture
 def outside(local: LocalEnvironment) -> Iterator[ExternalEnvironment]:
-    """The local services once more, as if somebody else ran them: so Redis has no Sentinels, and can be linked."""
+    """The local services once more, as an external environment: so Redis has no Sentinels, and can be linked."""
     services = local.provision("test_outside")
     assert services.mysql is not None
     assert services.redis is not None

@@ -9,5 +9,9 @@ from chaos.simulation.world import World
 
 
 def inject(fault: KillChild, world: World, chance: Random) -> SimulatedInjection:
-    """Raises ChaosError."""
+    """Refuse the fault.
+
+    Raises:
+        ChaosError: always.
+    """
     raise ChaosError(f"a simulated world cannot do {fault.name}: its processes have no children")
