@@ -39,10 +39,11 @@ def conform(
 ) -> None:
     """Check a system before any fault: does each word do what the protocol says? Says what to mend, a sentence each.
 
-    First the lines of a program that speaks the protocol (--system ./client.js): unknown requests and fields, requests at once, the end
-    of its input. Then one run: processes start and stay up; a submission is seen by a worker and has its effect; status and account
+    First the lines of a program that speaks the protocol (--system ./client.js): unknown requests and fields, several requests at once,
+    the end of its input. Then one run: processes start and stay up; a submission is seen by a worker and has its effect; status and account
     are true while a task is at work and after it; keys, cancellation, pauses, redrives, results, children, due times and schedules, if the
     system has them; a worker is killed and started again; the trail is valid. Promises are not judged: that is `tasklab run`.
+    Exit code 0 if nothing is to be mended, 1 if something is, 3 if the lab could not tell.
 
     Example: tasklab conform --system ./client.js
 

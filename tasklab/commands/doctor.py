@@ -10,7 +10,7 @@ from tasklab.presentation.programs import OPTIONAL, print_installation, print_pr
 from tasklab.presentation.terminal import console, print_json
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="One document on standard output.")] = False) -> None:
     """Show which of the programs that the lab can use this machine has. Exit code 0 if none is missing, else 3."""
     from chaos.binaries import inventory
     from chaos.installation import installation, this_machine

@@ -18,14 +18,20 @@ if TYPE_CHECKING:
 STDERR = 2
 """Its file descriptor: standard output is for results."""
 
-services = typer.Typer(
-    invoke_without_command=True, help="The servers that the lab starts: which are there, and how to get the others."
-)
+services = typer.Typer(invoke_without_command=True)
 
 
 @services.callback()
-def show(context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """Show which servers this machine has, and the commands that install the missing ones. Exit code 0 if none is missing, else 3."""
+def show(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="One document on standard output.")] = False,
+) -> None:
+    """Show which of the servers that the lab starts are on this machine, and the commands that install the missing ones.
+
+    Exit code 0 if none is missing, else 3.
+
+    Example: tasklab services install redis rabbitmq
+    """
     if context.invoked_subcommand is not None:
         return
     found, planned = _planned(_programs_of([]), with_browser=False)
@@ -62,6 +68,8 @@ def install(
     """Install the missing servers by the package manager of this machine (apt-get, dnf or brew), and Toxiproxy by Go.
 
     It prints the commands and asks before it runs them. Exit code 0 if nothing is missing afterwards, else 3.
+
+    Example: tasklab services install redis rabbitmq --dry-run
     """
     with explained():
         wanted = _programs_of(names or [])
