@@ -13,7 +13,7 @@ from chaos.injectors.injector import Capability, InjectionContext, Injector
 from chaos.services.redis.keys import FullMemory
 from chaos.services.redis.server import missing_write, present_primary
 
-ENOUGH = 5
+EVICTED_ENOUGH = 5
 """So many evicted keys of the system are enough for a bite."""
 MORE_S = 0.3
 """How long more than one evicted key is waited for: a system may have few keys."""
@@ -75,7 +75,7 @@ class KeysEviction:
         if evicted and self._first_s is None:
             self._first_s = time.monotonic()
         is_enough = self._first_s is not None and time.monotonic() - self._first_s >= MORE_S
-        return "" if evicted >= ENOUGH or is_enough else f"{evicted} keys of the system are evicted"
+        return "" if evicted >= EVICTED_ENOUGH or is_enough else f"{evicted} keys of the system are evicted"
 
 
 def inject(fault: EvictKeys, context: InjectionContext) -> KeysEviction:

@@ -15,7 +15,7 @@ RESTARTS_MAX = 10
 class Supervisor:
     """Restarts processes that ended by themselves; a process killed by a fault is restarted by that fault.
 
-    `planned`: how often a process was killed by its own task, as planned; so often more than `restarts_max` it is restarted.
+    `planned`: how often a process was killed by its own task, as planned; these restarts do not count towards `restarts_max`.
     `problems`: processes that do not stay up: such a system cannot be judged. `died`: by process, how often it ended by itself.
     `last`: by process, its latest such end. `gone`: a sentence for each such end.
     """

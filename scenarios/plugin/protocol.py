@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from chaos.services.addresses import services_fields as services_fields
 from scenarios.contract.system import Operation
 from scenarios.record.run_facts import Setting
 

@@ -16,11 +16,12 @@ import msgspec
 
 from chaos.environment import ProcessSpec, Services
 from chaos.hosting.passwords import without_passwords
+from chaos.services.addresses import services_fields
 from scenarios.contract.system import Account, Client, Handlers, Operation, Outcome, System
 from scenarios.errors import PluginFailed, PluginLost, WrongUsage
 from scenarios.plugin import protocol
 from scenarios.plugin.process import LOG_NAME, ClientProcess, ErrorAnswer, name_of
-from scenarios.plugin.protocol import PluginRequest, operation_fields, services_fields
+from scenarios.plugin.protocol import PluginRequest, operation_fields
 from scenarios.plugin.statements import SystemStatement, checked, checked_processes
 from scenarios.record.events import Event, MalformedEvent, event_from
 from scenarios.record.run_facts import Setting

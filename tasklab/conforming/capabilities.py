@@ -11,7 +11,9 @@ UNTRIED = frozenset({"deadline", "order_key", "priority", "scope"})
 DUE_S = 1.0
 EARLY_S = 0.7
 STILL_S = 1.0
+"""How long a task is watched that must not run."""
 CANCELS_MAX = 5
+"""A task may be done before its cancellation arrives: tries until a cancellation is answered with ok."""
 CHILDREN = 6
 OCCURRENCES = 3
 EVERY_S = 0.5

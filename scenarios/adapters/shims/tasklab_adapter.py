@@ -23,8 +23,6 @@ DJANGO_SETTINGS = "DJANGO_SETTINGS_MODULE"
 """The variable that names the settings of a Django project, which is set up before its modules are imported."""
 LONG_S = 10.0
 """Waits of a library above this many seconds are scaled, so that a run does not take an hour."""
-
-
 CONNECTED_S = 5.0
 """How long a client waits for a connection, to see whether its broker accepts one."""
 
