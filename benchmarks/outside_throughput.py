@@ -40,7 +40,9 @@ def main() -> None:
     for workers in (1, 4, 16):
         with tempfile.TemporaryDirectory() as place:
             records = FileRecords(RunDirectory(Path(place)), "outside", time.monotonic_ns())
-            server = OutsideServer(RemoteProbe(Resource(records, time.monotonic_ns, ThreadSignal), records))
+            probe = RemoteProbe(Resource(records, time.monotonic_ns, ThreadSignal), records)
+            probe.admit(f"worker-{number}" for number in range(workers))
+            server = OutsideServer(probe)
             server.start()
             with multiprocessing.get_context("spawn").Pool(workers) as pool:
                 answered = sum(

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from scenarios.experiment.stage import Records, Signal
+from scenarios.record.events import Whole
 
 Point = Literal["attempt", "leader", "effect", "write", "death"]
 """Where a process under test can be caught: an attempt began, a leader works, an effect or a write was decided."""
@@ -23,11 +24,11 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     point: Point | None = None
     subject: str | None = None
     task: str | None = None
-    step: int | str = 1
-    attempt: int | None = None
+    step: Whole | str = 1
+    attempt: Whole | None = None
     key: str | None = None
     resource: str | None = None
-    fence: int | None = None
+    fence: Whole | None = None
 
 
 @dataclass(frozen=True, slots=True)

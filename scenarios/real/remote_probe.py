@@ -8,7 +8,7 @@ import msgspec
 from scenarios.contract.tasklab_probe import Probe, TaskError
 from scenarios.experiment.outside import Outside, Request
 from scenarios.experiment.stage import Records
-from scenarios.record.events import REQUIRED_FIELDS, UNKNOWN_TO_PROCESSES, Event, MalformedEvent, event_from
+from scenarios.record.events import REQUIRED_FIELDS, UNKNOWN_TO_PROCESSES, Event, MalformedEvent, Whole, event_from
 
 VERSION = 1
 SOURCE = "probe"
@@ -16,6 +16,8 @@ SOURCE = "probe"
 
 RECORDABLE = frozenset(REQUIRED_FIELDS) - UNKNOWN_TO_PROCESSES
 """Events that a process of the system can know."""
+NEEDED: Mapping[str, tuple[str, ...]] = {"effect": ("task",), "write": ("resource",), "arrive": ("point", "subject")}
+"""By request to the outside resource, the fields without which it means nothing."""
 LINE_SHOWN = 60
 REFUSALS_MAX = 3
 _FIELDS = frozenset(Event.__struct_encode_fields__) - {"t_ns", "t_s"}
@@ -36,9 +38,9 @@ class BeginRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
 
     actor: str
     payload: dict[str, Any]
-    attempt: int | None = None
+    attempt: Whole | None = None
     key: str | None = None
-    fence: int | None = None
+    fence: Whole | None = None
     reports: bool = False
     stops: bool = False
     probe: int = VERSION
@@ -81,11 +83,14 @@ class RemoteProbe:
         if op == "now":
             return None, {"t_ns": self.outside.now_ns()}
         request = msgspec.json.decode(line, type=Request)
+        self._check_actor(request.actor)
+        if missing := [name for name in NEEDED[request.op] if getattr(request, name) is None]:
+            raise RequestRefused(f"{request.op} without {missing[0]}")
         return request, self.outside.answer(request)
 
     def refused(self, line: bytes, error: Exception) -> Mapping[str, object]:
         """The answer to a request that was refused; it is noted, each reason once."""
-        why = str(error)
+        why = str(error) or repr(error)
         noted = self.changed_payloads if isinstance(error, PayloadChanged) else self.refusals
         if len(noted) < REFUSALS_MAX and not any(one.endswith(why) for one in noted):
             noted.append(f"the probe refused {line[:LINE_SHOWN].decode(errors='replace').strip()!r}: {why}")

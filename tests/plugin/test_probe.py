@@ -26,7 +26,9 @@ def probe(tmp_path: Path) -> Iterator[Probe]:
     t0_ns = time.monotonic_ns()
     outside_recorder = Recorder(str(tmp_path / "history.outside.jsonl"), "outside", t0_ns)
     resource = Outside(outside_recorder, outside_recorder.now_ns, ThreadSignal)  # type: ignore[arg-type]
-    outside = OutsideServer(RemoteProbe(resource, outside_recorder))  # type: ignore[arg-type]
+    remote = RemoteProbe(resource, outside_recorder)  # type: ignore[arg-type]
+    remote.admit(["worker-1"])
+    outside = OutsideServer(remote)
     outside.start()
     variables = {
         "TASKLAB_RUN": str(tmp_path),
@@ -167,7 +169,9 @@ def test_a_child_that_its_task_kills_is_a_crash_of_its_process_although_that_one
     recorder = Recorder(str(tmp_path / "history.outside.jsonl"), "outside", time.monotonic_ns())
     outside = Outside(recorder, recorder.now_ns, ThreadSignal)  # type: ignore[arg-type]
     outside.plan_deaths({"a": 1})
-    server = OutsideServer(RemoteProbe(outside, recorder))  # type: ignore[arg-type]
+    remote = RemoteProbe(outside, recorder)  # type: ignore[arg-type]
+    remote.admit(["worker-1"])
+    server = OutsideServer(remote)
     server.start()
     variables = {
         "TASKLAB_RUN": str(tmp_path),

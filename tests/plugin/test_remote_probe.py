@@ -1,5 +1,6 @@
 """The probe for workers in any language: what the lab records for them, what it answers, and what it refuses."""
 
+import errno
 import json
 import shutil
 import socket
@@ -226,6 +227,41 @@ def test_a_line_without_an_end_in_sight_closes_the_connection(lab: Lab) -> None:
 
         assert "at most 1,048,576 bytes" in json.loads(answers.readline())["error"]
         assert answers.readline() == b""
+
+
+@pytest.mark.parametrize(
+    ("request_", "why"),
+    [
+        ({"op": "effect"}, "effect without task"),
+        ({"op": "write"}, "write without resource"),
+        ({"op": "arrive"}, "arrive without point"),
+        ({"op": "arrive", "point": "leader"}, "arrive without subject"),
+        ({"op": "effect", "task": "a", "actor": "worker-9"}, "'worker-9' is no process of this run"),
+        ({"op": "effect", "task": "a", "attempt": 2**63}, "9223372036854775807"),
+        ({"op": "effect", "task": "a", "fence": 10**30}, "9223372036854775807"),
+        ({"op": "begin", "payload": {"task": "a"}, "attempt": 2**63}, "9223372036854775807"),
+    ],
+)
+def test_an_effect_or_attempt_that_the_record_would_lack_is_refused_and_noted(
+    lab: Lab, request_: dict[str, Any], why: str
+) -> None:
+    refused, after = lab.ask(request_, {"op": "effect", "task": "b"})
+
+    assert why in refused["error"]
+    assert after == {"accepted": True}
+    assert len(lab.probe.refusals) == 1
+    assert lab.words() == ["effect"]
+
+
+def test_a_request_at_which_the_lab_itself_fails_is_noted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full_disk(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(lab.recorder, "record", full_disk)
+    [refused] = lab.ask({"op": "effect", "task": "a"})
+
+    assert "No space left on device" in refused["error"]
+    assert len(lab.probe.refusals) == 1
 
 
 def test_a_line_cut_short_by_a_death_is_no_event(lab: Lab) -> None:
