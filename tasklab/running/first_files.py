@@ -1,5 +1,6 @@
 """The first files of a project that is to be tested: `tasklab.toml` for an app that was found, or a template, and a test."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,12 +43,17 @@ ENVIRONMENTS = (".venv", "venv", "env")
 
 def configuration_of(candidate: "Candidate", directory: Path) -> str:
     """The configuration that tests this candidate; its Python is that of a virtual environment in the directory, if there is one."""
-    lines = [f'{candidate.library} = "{candidate.place}"']
+    lines = [f"{candidate.library} = {_quoted(candidate.place)}"]
     if candidate.task is not None:
-        lines.append(f'task = "{candidate.task}"')
+        lines.append(f"task = {_quoted(candidate.task)}")
     pythons = [f"{name}/bin/python" for name in ENVIRONMENTS if (directory / name / "bin" / "python").exists()]
     lines += [f'python = "{python}"' for python in pythons[:1]] or ['# python = ".venv/bin/python"']
     return HEADING + "\n".join(lines) + "\n" + SCENARIOS
+
+
+def _quoted(text: str) -> str:
+    """As a string of TOML: a name of a task may hold anything, and must not become another key."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def template(libraries: Collection[str]) -> str:

@@ -186,3 +186,13 @@ def test_without_an_app_a_template_is_written_whose_lines_are_valid(write: Write
         keys = [line.removeprefix("# ") for line in lines.splitlines() if " = " in line or "[proc" in line]
         Path("tasklab.toml").write_text("\n".join(keys))
         assert read_configuration(Path("tasklab.toml")).table.values
+
+
+@pytest.mark.parametrize("name", ['mail"\nsystem = "reference', "a\\b", "mail\x7f", "почта\u2028"])
+def test_a_name_of_a_task_is_that_name_in_the_file_whatever_it_holds(write: Write, name: str) -> None:
+    write("shop.py", f"from celery import Celery\napp = Celery('shop')\n@app.task(name={name!r})\ndef mail(): ...\n")
+
+    assert init().exit_code == 0
+
+    options = read_configuration(Path("tasklab.toml")).options
+    assert (options["celery"], options["task"], "system" in options) == ("shop:app", name, False)
