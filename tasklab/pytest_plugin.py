@@ -261,10 +261,12 @@ def _this_python() -> str:
 def _read(code: int, printed: str, program: Sequence[str], arguments: Sequence[str]) -> Run:
     on_path = IS_PART_OF_TASKLAB or shutil.which("tasklab") == program[0]
     name = "tasklab" if on_path else shlex.quote(program[0])
+    command = f"{name} {' '.join(map(shlex.quote, arguments))}"
     if not printed:
-        command = f"{name} {' '.join(map(shlex.quote, arguments))}"
         pytest.fail(f"{command}: ended with exit code {code}; the reason is on standard error", pytrace=False)
     (found,) = json.loads(printed)["runs"]
+    if found["exit_code"] != code:  # it was ended after it had printed its verdicts, or it is another program
+        pytest.fail(f"{command}: ended with exit code {code}, and printed {found['exit_code']}", pytrace=False)
     return Run(
         scenario=found["scenario"],
         system=found["system"],

@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import psutil
+import pytest
 
 from scenarios.lookup import scenario_names
 
@@ -65,6 +66,29 @@ def test_what_cannot_run_is_no_pass(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "exit code 2" in done.stdout
     assert "there is no scenario 'no_such_scenario'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("stated", "ends"),
+    [("0", "exit 3"), ("0", "exit 1"), ("0", "kill -9 $$"), ("null", "exit 0"), ("1", "exit 0"), ("3", "exit 0")],
+)
+def test_what_ends_otherwise_than_it_printed_is_no_pass(tmp_path: Path, stated: str, ends: str) -> None:
+    run = {"scenario": "ack_lost", "system": "reference", "environment": "simulated", "seed": 1, "documented": {}}
+    run |= {
+        "directory": "d",
+        "report": "r",
+        "why": "",
+        "repeat": "tasklab run ack_lost",
+        "exit_code": json.loads(stated),
+    }
+    program = tmp_path / "lab"
+    program.write_text(f"#!/bin/sh\necho '{json.dumps({'runs': [run]})}'\n{ends}\n")
+    program.chmod(0o755)
+    write_test(tmp_path, 'tasklab_run("ack_lost")')
+
+    done = pytest_in(tmp_path, f"--tasklab-executable={program}")
+
+    assert done.returncode == 1, done.stdout
 
 
 def test_what_does_not_apply_is_skipped_with_its_reason(tmp_path: Path) -> None:
