@@ -204,10 +204,12 @@ def _place_by_events(timeline: TaskTimeline, final: Event, policy: Policy) -> Pl
 
 
 def _was_read_as_dead(timeline: TaskTimeline) -> bool:
-    """Whether clients know that it failed: the last status that was read of it, since any redrive."""
+    """Whether clients know that it failed: the last status that was read of it, since any redrive, and after its last attempt began."""
     last = timeline.statuses[-1] if timeline.statuses else None
     if last is None or last.state not in ("DEAD", "FAILED"):
         return False
+    if timeline.attempts and timeline.attempts[-1].started_ns > last.t_ns:
+        return False  # some systems say so between two attempts; what became of the last one was not read
     return not any(instant > earliest_ns(last) for instant in timeline.redrives_ns)
 
 

@@ -129,6 +129,8 @@ def test_if_no_end_is_recorded_an_effect_is_a_success_unless_its_worker_crashed(
         pytest.param(("A",), ["3 reader status A state=RUNNING"], None, id="its client was told that it runs"),
         pytest.param(("A",), ["3 reader status A state=DEAD", "4 reader status A state=PENDING"], None, id="it was told otherwise later"),
         pytest.param(("A",), ["3 reader status A state=DEAD", "4 operator redrive A"], None, id="it was put back since"),
+        pytest.param(("A",), ["3 reader status A state=FAILED", "4 w2 attempt.start A attempt=2"], None, id="it was tried again since"),
+        pytest.param("held", ["3 w2 attempt.start A attempt=2", "4 reader status A state=FAILED"], None, id="it was told after the last try began"),
         pytest.param(("A",), ["3 reader status A state=DEAD"], [], id="the system lists its dead, and not this one"),
     ],
 )  # fmt: skip

@@ -1,9 +1,9 @@
 """A task is lost if it was acknowledged, is not done, and is in no list of the final account (rule 3).
 
 If the system cannot list such tasks, a dead letter, a cancellation, the audit trail, or DEAD or FAILED as the last status that was
-read is enough to show that a task ended. A resubmission (same user, key and id) is the first task, not another one. Lost is also a
-task that a done task demanded of the system (`children` of its `attempt.ok`; `then`, if all children are listed as done) and that is
-neither in the history nor in any list.
+read, if no attempt began after it, is enough to show that a task ended. A resubmission (same user, key and id) is the first task,
+not another one. Lost is also a task that a done task demanded of the system (`children` of its `attempt.ok`; `then`, if all
+children are listed as done) and that is neither in the history nor in any list.
 """
 
 from collections.abc import Iterator
