@@ -29,6 +29,8 @@ NEVER = [
     pytest.param(G.RECOVERS_IN_TIME, "held", [*fault(0.1, 3), "50 c submit.invoke A", "50 c submit.ok A", "54 w attempt.start A", "54.9 w attempt.ok A", DONE], {"budget_s": 5}, id="a later one counts from its own acknowledgement"),
     pytest.param(G.RECOVERS_IN_TIME, ("A",), [*fault(0.1, 3), "50 c submit.invoke A", "50 c submit.ok A", "54 w attempt.start A", "55.1 w attempt.ok A", DONE], {"budget_s": 5}, id="a later one that takes too long"),
     pytest.param(G.RECOVERS_IN_TIME, "held", [*SUBMITTED[:0], "0 c submit.invoke A due_s=500", "0 c submit.ok A due_s=500", *OTHER, *fault(2, 3), final(pending=["A"], done=["K"])], {"budget_s": 5}, id="what waits rightly"),
+    pytest.param(G.RECOVERS_IN_TIME, ("A",), [*SUBMITTED, *OTHER, *fault(2, 3), final(pending=["A"], done=["K"])], {"budget_s": 5}, id="listed as pending"),
+    pytest.param(G.RECOVERS_IN_TIME, "unknown", [*SUBMITTED, *OTHER, *fault(2, 3), final(pending=["A", "K"], done=["K"])], {"budget_s": 5}, id="listed as pending by an account that contradicts itself"),
     pytest.param(G.RECOVERS_IN_TIME, ("A",), [*SUBMITTED, *fault(2, 3), "4 w attempt.start K", "60 w9 crash -"], {"budget_s": 5}, id="unfinished, without an account"),
     pytest.param(G.STARTS_IN_TIME, "held", [*RAN, DONE], {"wait_s": 1}, id="started in time"),
     pytest.param(G.STARTS_IN_TIME, ("A",), [*RAN, DONE], {"wait_s": 0.5}, id="started late"),

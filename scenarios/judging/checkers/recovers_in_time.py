@@ -1,15 +1,15 @@
 """After the last `fault.healed` the system catches up within `policy.budget_s` (rules 17 and 18).
 
 Witnesses are the tasks with an attempt that ended, or that were still pending, more than `budget_s` later; for tasks acknowledged or
-due after the healing, the budget begins then, and again with each redrive. A task that waits rightly at the end is no witness. The
-lab's own waiting time proves nothing.
+due after the healing, the budget begins then, and again with each redrive. A task that waits rightly at the end is no witness, nor
+is one of an account that contradicts itself. The lab's own waiting time proves nothing.
 """
 
 from itertools import pairwise
 
 from scenarios.judging.lateness import AllowedDelays, closed_ns, is_awaited
 from scenarios.judging.policy import Policy
-from scenarios.judging.reconciliation import waits_rightly
+from scenarios.judging.reconciliation import reconcile, waits_rightly
 from scenarios.judging.verdict import Findings, Proof, Violation
 from scenarios.record.history import FOREVER_NS, NS_PER_S, History, TaskTimeline, ns_of
 
@@ -79,11 +79,13 @@ def _last_work_ns(history: History, timeline: TaskTimeline, until_ns: int) -> in
 
 
 def _is_unfinished(history: History, allowed: AllowedDelays, timeline: TaskTimeline, policy: Policy) -> bool:
-    """Whether it is listed as pending and does not wait rightly; without a list, whether it is awaited and no event shows its end."""
-    if timeline.task in history.lists.pending:
-        return not waits_rightly(history, timeline, policy, allowed.pauses)
+    """Whether it is listed as pending and does not wait rightly; without a list, whether it is awaited and no event shows its end.
+
+    An account that contradicts itself says nothing.
+    """
     if history.final is not None:
-        return False
+        is_pending = timeline.task in history.lists.pending and not reconcile(history, policy).contradiction
+        return is_pending and not waits_rightly(history, timeline, policy, allowed.pauses)
     return (
         is_awaited(history, timeline) and not timeline.succeeded and not (timeline.effects and not history.records_ends)
     )
