@@ -126,13 +126,22 @@ class RemoteProbe:
                 f"record has no field {unknown[0]!r}; the time is the lab's, the rest is in docs/history.md"
             )
         try:
-            event = event_from({**fields, "t_ns": 0}).event
+            event = event_from({**fields, "t_ns": 0})
         except MalformedEvent as error:
             raise RequestRefused(str(error)) from error
-        if event not in RECORDABLE:
-            raise RequestRefused(f"a process of the system cannot know the event {event!r}")
+        if event.event not in RECORDABLE:
+            raise RequestRefused(f"a process of the system cannot know the event {event.event!r}")
+        self._check_times(event)
         self._records.record(**fields)
         return {"recorded": True}
+
+    def _check_times(self, event: Event) -> None:
+        """A lease by another clock, or in other units, would excuse repeats, or tasks that wait forever."""
+        now_ns = self.outside.now_ns()
+        if event.asked_ns is not None and not 0 <= event.asked_ns <= now_ns:
+            raise RequestRefused(f"asked_ns = {event.asked_ns} is not of the run, now at {now_ns}: take it from `now`")
+        if event.ttl_s is not None and event.ttl_s <= 0:
+            raise RequestRefused(f"ttl_s = {event.ttl_s:g}: a lease has a duration above 0")
 
     def _check_actor(self, actor: str) -> None:
         if actor not in self._actors:

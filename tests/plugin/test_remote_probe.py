@@ -253,6 +253,25 @@ def test_an_effect_or_attempt_that_the_record_would_lack_is_refused_and_noted(
     assert lab.words() == ["effect"]
 
 
+@pytest.mark.parametrize(
+    ("times", "why"),
+    [
+        ({"ttl_s": 5, "asked_ns": 1_790_000_000_000_000_000}, "asked_ns = 1790000000000000000 is not of the run"),
+        ({"ttl_s": 5, "asked_ns": -1}, "asked_ns = -1 is not of the run"),
+        ({"ttl_s": 0}, "above 0"),
+        ({"ttl_s": -5}, "above 0"),
+    ],
+)
+def test_a_lease_by_another_clock_is_refused(lab: Lab, times: dict[str, Any], why: str) -> None:
+    [asked] = lab.ask({"op": "now"})
+    lease = {"op": "record", "event": "lease.acquired", "resource": "a"}
+    refused, recorded = lab.ask({**lease, **times}, {**lease, "ttl_s": 5, "asked_ns": asked["t_ns"]})
+
+    assert why in refused["error"]
+    assert recorded == {"recorded": True}
+    assert len(lab.probe.refusals) == 1
+
+
 def test_a_request_at_which_the_lab_itself_fails_is_noted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     def full_disk(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
