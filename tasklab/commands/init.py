@@ -118,11 +118,16 @@ def _libraries(project: "Project") -> list[str]:
 
 
 def _write(directory: Path, files: Mapping[Path, str], *, force: bool) -> tuple[list[str], list[str]]:
-    """The files that were written, and those that were there already."""
+    """The files that were written, and those that were there already; raises WrongUsage where one cannot be written."""
+    from scenarios.errors import WrongUsage
+
+    for place in (directory / path for path in files):
+        if place.parent.exists() and not place.parent.is_dir():
+            raise WrongUsage(f"{place.parent} is no directory; nothing was written")
     written, kept = [], []
     for path, text in files.items():
         file = directory / path
-        if file.exists() and not force:
+        if (file.exists() or file.is_symlink()) and not force:
             kept.append(str(path))
             continue
         file.parent.mkdir(exist_ok=True)

@@ -196,3 +196,21 @@ def test_a_name_of_a_task_is_that_name_in_the_file_whatever_it_holds(write: Writ
 
     options = read_configuration(Path("tasklab.toml")).options
     assert (options["celery"], options["task"], "system" in options) == ("shop:app", name, False)
+
+
+def test_a_file_in_place_of_the_directory_of_tests_is_said_before_anything_is_written(write: Write) -> None:
+    write("shop.py", "from celery import Celery\napp = Celery('shop')\n@app.task\ndef mail(): ...\n")
+    write("tests", "a file\n")
+
+    done = init()
+
+    assert (done.exit_code, "tests is no directory" in done.output) == (2, True)
+    assert not Path("tasklab.toml").exists()
+
+
+def test_a_link_is_not_written_through(write: Write, tmp_path: Path) -> None:
+    write("shop.py", "from celery import Celery\napp = Celery('shop')\n@app.task\ndef mail(): ...\n")
+    Path("tasklab.toml").symlink_to(tmp_path / "elsewhere")
+
+    assert init().exit_code == 0
+    assert not (tmp_path / "elsewhere").exists()
