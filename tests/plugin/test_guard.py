@@ -74,3 +74,10 @@ def test_a_process_reaches_its_own_sockets(host: str, listener: socket.socket) -
     done = guarded(own, listener)
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_name_that_begins_like_a_loopback_address_is_none(listener: socket.socket) -> None:
+    allow = "tasklab_guard.allow(dict(redis=dict(host='127.0.0.1', port=address[1]))); tasklab_guard.check({!r}, address[1])"
+
+    assert REFUSED in guarded(allow.format("127.0.0.1.example.org"), listener).stderr
+    assert guarded(allow.format("127.0.0.2"), listener).stderr == ""

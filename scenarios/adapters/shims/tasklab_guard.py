@@ -86,7 +86,7 @@ def asked_since_start() -> List[str]:
 
 
 def _is_here(host: str) -> bool:
-    return host in ("localhost", "::1", "") or host.startswith("127.")
+    return host in ("localhost", "::1", "") or (host.startswith("127.") and host.replace(".", "").isdigit())
 
 
 install()
