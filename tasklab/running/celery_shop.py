@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = Path("docs") / "examples" / "celery_shop"
 SETTINGS = ("defaults", "reliable")
 """Modules of the sample."""
-SCENARIOS = ("worker_lost", "broker_connection_reset")
+SCENARIOS = ("worker_lost", "worker_stopped")
 APP = ("--celery", "shop.tasks:app", "--task", "shop.tasks.charge")
 INSTALL_TIMEOUT_S = 60.0
 RUN_TIMEOUT_S = 300.0

@@ -48,7 +48,7 @@ def test_the_table_shows_each_broken_promise_and_what_is_documented_of_it(capsys
     documented = {"no_lost_task": "acknowledged early", "no_stuck_task": "not shown"}
     defaults: list[dict[str, Any]] = [
         {"scenario": SCENARIOS[0], "exit_code": 1, "verdicts": lost, "documented": documented},
-        {"scenario": SCENARIOS[1], "exit_code": 3, "verdicts": {}, "documented": {}},
+        {"scenario": SCENARIOS[1], "exit_code": 3, "why": "no such service", "documented": {}},
     ]
     held = {"exit_code": 0, "verdicts": {"no_lost_task": {"verdict": "held"}}, "documented": documented}
 
@@ -56,6 +56,9 @@ def test_the_table_shows_each_broken_promise_and_what_is_documented_of_it(capsys
 
     printed = capsys.readouterr().out
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in printed.splitlines() if "│" in line]
-    assert rows == [[SCENARIOS[0], "BROKEN: no_lost_task", "held"], [SCENARIOS[1], "unknown", "held"]]
+    assert rows == [
+        [SCENARIOS[0], "BROKEN: no_lost_task", "held"],
+        [SCENARIOS[1], "not applicable: no such service", "held"],
+    ]
     assert "documented: acknowledged early" in printed
     assert "not shown" not in printed
