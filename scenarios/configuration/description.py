@@ -42,6 +42,8 @@ STATEMENTS: Mapping[str, ValueKind[Any]] = {
 }
 """The keys that a client process would otherwise state by `describe`."""
 DESCRIPTION_KEYS = (*STATEMENTS, "client", "processes", "services")
+OF_THE_LAB = "TASKLAB_"
+"""How the names of the variables begin by which workers find the lab."""
 PROCESS_KEYS = ("argv", "count", "role", "also", "env", "cwd", "runs_once", "stop_signal")
 CLAIMS = (
     Guarantee.NO_LOST_TASK,
@@ -115,6 +117,9 @@ def _processes(name: str, table: Table, known: Collection[str], directory: Path)
     count = table.read("count", whole(1, COUNT_MAX))
     argv, env, cwd = table.need("argv", COMMAND), table.read("env", TEXT_TABLE) or {}, table.read("cwd", TEXT)
     texts = {"argv": argv, **{f"env.{key}": [text] for key, text in env.items()}, "cwd": [cwd or ""]}
+    for variable in env:
+        if variable.startswith(OF_THE_LAB):
+            raise table.refused(f"env.{variable}", f"variables that begin with {OF_THE_LAB} are the lab's")
     check_placeholders(table, texts, known)
     check_program(table, "argv", argv, cwd or "", env, directory)
     also = table.read("also", TEXTS)

@@ -69,16 +69,21 @@ def _repeats(history: History, timeline: TaskTimeline, policy: Policy) -> list[R
     interrupted = list(timeline.interrupted)
     used: set[tuple[int, bool]] = set()
     repeats: list[Repeat] = []
+    given_back_ns: list[int] = []
     for place in range(1, len(attempts)):
-        repeat = _repeat(history, attempts[place - 1], attempts[place], policy)
+        repeat = _repeat(history, attempts[place - 1], attempts[place], policy, given_back_ns)
         if repeat.cause is Cause.UNEXPLAINED:
             repeat = (
-                _of_another_chain(history, attempts[max(0, place - LOOK_BACK) : place], attempts[place], policy, used)
+                _of_another_chain(
+                    history, attempts[max(0, place - LOOK_BACK) : place], attempts[place], policy, used, given_back_ns
+                )
                 or repeat
             )
         if repeat.cause is Cause.UNEXPLAINED and _take_interrupted(interrupted, repeat.latter):
             repeat = repeat._replace(cause=Cause.LOST_ACK, is_redelivery=True)
         used.add(_use_of(repeat))
+        if repeat.cause is Cause.LEASE_RAN_OUT:
+            given_back_ns.append(repeat.latter.started_ns)
         repeats.append(repeat)
     return repeats
 
@@ -98,12 +103,13 @@ def _of_another_chain(
     latter: AttemptRecord,
     policy: Policy,
     used: Set[tuple[int, bool]],
+    given_back_ns: Sequence[int],
 ) -> Repeat | None:
     """The repeat as that of an earlier attempt than the last one, which has not caused it otherwise."""
     for former in reversed(earlier[:-1]):
         if former.round != latter.round or _was_settled(history, former, latter, policy):
             continue
-        for cause in _causes_of(history, former, latter, policy):
+        for cause in _causes_of(history, former, latter, policy, given_back_ns):
             repeat = Repeat(former, latter, cause, cause in _REDELIVERIES)
             if _use_of(repeat) not in used:
                 return repeat
@@ -129,8 +135,10 @@ def _use_of(repeat: Repeat) -> tuple[int, bool]:
     return id(repeat.former), repeat.cause is Cause.FAILED_BEFORE
 
 
-def _repeat(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> Repeat:
-    cause = cause_of(history, former, latter, policy)
+def _repeat(
+    history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy, given_back_ns: Sequence[int]
+) -> Repeat:
+    cause = next(_causes_of(history, former, latter, policy, given_back_ns), Cause.UNEXPLAINED)
     is_redelivery = cause in _REDELIVERIES or (
         cause is Cause.FAILED_BEFORE
         and not _is_numbered_as_a_retry(former, latter)
@@ -143,20 +151,17 @@ def _is_numbered_as_a_retry(former: AttemptRecord, latter: AttemptRecord) -> boo
     return former.number is not None and latter.number is not None and latter.number > former.number
 
 
-def cause_of(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> Cause:
-    """Why `latter` followed `former`, an earlier start of the same task."""
-    return next(_causes_of(history, former, latter, policy), Cause.UNEXPLAINED)
-
-
-def _causes_of(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> Iterator[Cause]:
-    """Every cause that applies."""
+def _causes_of(
+    history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy, given_back_ns: Sequence[int]
+) -> Iterator[Cause]:
+    """Every cause that applies. `given_back_ns`: the starts of this task that an expired lease caused before."""
     if latter.round > former.round:
         yield Cause.REDRIVE
     if former.outcome == "fail" and former.ended_ns is not None and former.ended_ns <= latter.started_ns:
         yield Cause.FAILED_BEFORE
     if crashed_between(history, former, latter):
         yield Cause.CRASH
-    if lease_expired(history, former, latter, policy):
+    if lease_expired(history, former, latter, policy, given_back_ns):
         yield Cause.LEASE_RAN_OUT
     if _lost_ack(former, latter):
         yield Cause.LOST_ACK

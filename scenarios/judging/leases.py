@@ -1,6 +1,7 @@
 """When an attempt's lease expires: as its holder recorded it, else as the policy states it. Pure."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 
 from scenarios.judging.disturbances import cuts_worker_off, first_crash_ns
 from scenarios.judging.policy import Policy
@@ -8,13 +9,16 @@ from scenarios.record.history import FOREVER_NS, AttemptRecord, Event, History, 
 from scenarios.record.timeline import STARTED_NS, T_NS, ActorLeases
 
 
-def lease_expired(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> bool:
+def lease_expired(
+    history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy, given_back_ns: Sequence[int] = ()
+) -> bool:
     """Whether the lease of `former` on its task, its order key or its scope had expired when `latter` started.
 
-    Also true if `latter` was started by a zombie whose own, older lease had already expired (docs/adr/0003).
+    Also true if `latter` was started by a zombie whose own, older lease had already expired (docs/adr/0003). `given_back_ns`: the
+    starts of this task that an expired lease caused before.
     """
     if policy.lease_owner == "broker" and not history.leases_on(former.task):
-        return _expired_at_broker(history, former, latter, policy)
+        return _expired_at_broker(history, former, latter, policy, given_back_ns)
     if not history.leases:
         return False
     if any(_expired(history, leases, former, latter) for leases in history.leases_of(former.task, former.actor)):
@@ -28,21 +32,24 @@ def holds_validly(history: History, attempt: AttemptRecord, until_ns: int) -> bo
     """Whether a recorded lease of this attempt is still valid then."""
     if not history.leases:
         return False
-    holds = [_hold_of(leases, attempt, until_ns) for leases in history.leases_of(attempt.task, attempt.actor)]
+    holds = [_hold_of(history, leases, attempt, until_ns) for leases in history.leases_of(attempt.task, attempt.actor)]
     return any(hold is not None and expiry_ns(hold) > until_ns for hold in holds)
 
 
 def _expired(history: History, leases: ActorLeases, former: AttemptRecord, latter: AttemptRecord) -> bool:
-    lease = _hold_of(leases, former, latter.started_ns)
+    lease = _hold_of(history, leases, former, latter.started_ns)
     if lease is None and history.records_states:
         lease = _released_without_effect(history, leases, former, latter.started_ns)
     return lease is not None and expiry_ns(lease) <= latter.started_ns and not former.acked_by(expiry_ns(lease) - 1)
 
 
-def _expired_at_broker(history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy) -> bool:
+def _expired_at_broker(
+    history: History, former: AttemptRecord, latter: AttemptRecord, policy: Policy, given_back_ns: Sequence[int]
+) -> bool:
     """Whether a broker whose leases are not renewed may have given the message of `former` to another consumer.
 
     A worker may fetch ahead, so the lease began at the earliest with the submission, or with the failure that the message is a retry of.
+    Each time the message is given back, the next lease begins.
     """
     assert policy.lease_s is not None, "a policy whose leases are the broker's states their duration"
     timeline = history.tasks[former.task]
@@ -50,7 +57,8 @@ def _expired_at_broker(history: History, former: AttemptRecord, latter: AttemptR
     before = bisect_left(timeline.attempts, former.started_ns, key=STARTED_NS) - 1
     if before >= 0 and timeline.attempts[before].outcome == "fail":
         since_ns = max(since_ns, min(timeline.attempts[before].ended_ns or 0, former.started_ns))
-    expired_ns = since_ns + ns_of(policy.lease_s)
+    leases = 1 + len(given_back_ns) - bisect_right(given_back_ns, since_ns)
+    expired_ns = since_ns + leases * ns_of(policy.lease_s)
     was_at_work = former.ended_ns is None or former.ended_ns >= expired_ns
     return was_at_work and expired_ns <= latter.started_ns and not former.acked_by(expired_ns - 1)
 
@@ -64,7 +72,7 @@ def lease_end_ns(history: History, attempt: AttemptRecord, until_ns: int) -> int
     """When the attempt's lease expires, as recorded up to `until_ns`; None if there was no lease, or it was released."""
     if not history.leases:
         return None
-    holds = [_hold_of(leases, attempt, until_ns) for leases in history.leases_of(attempt.task, attempt.actor)]
+    holds = [_hold_of(history, leases, attempt, until_ns) for leases in history.leases_of(attempt.task, attempt.actor)]
     ends_ns = [expiry_ns(hold) for hold in holds if hold is not None]
     return max(ends_ns) if ends_ns else None
 
@@ -76,7 +84,7 @@ def _released_without_effect(
 
     Its worker crashed, was paused or was cut off between the report and the release: else it gives tasks up without releasing them.
     """
-    lease = _hold_of(leases, attempt, until_ns, with_releases=False)
+    lease = _hold_of(history, leases, attempt, until_ns, with_releases=False)
     if lease is None:
         return None
     rows = history.tasks[attempt.task].states
@@ -102,7 +110,9 @@ def expiry_ns(lease: Event) -> int:
     return since + ns_of(lease.ttl_s)
 
 
-def _hold_of(leases: ActorLeases, attempt: AttemptRecord, until_ns: int, *, with_releases: bool = True) -> Event | None:
+def _hold_of(
+    history: History, leases: ActorLeases, attempt: AttemptRecord, until_ns: int, *, with_releases: bool = True
+) -> Event | None:
     """The last acquisition or renewal of the hold under which the attempt ran; None if it was released before it expired.
 
     The actor may have acquired the lease again for the next attempt: that is another hold.
@@ -111,8 +121,18 @@ def _hold_of(leases: ActorLeases, attempt: AttemptRecord, until_ns: int, *, with
     if not acquired:
         return _last_hold(leases, until_ns, with_releases=with_releases)
     since = leases.acquired[acquired - 1]
-    ends_ns = min(until_ns, _next_hold_ns(leases, since, acquired, until_ns) - 1)
+    following_ns = _next_hold_ns(leases, since, acquired, until_ns)
+    ends_ns = until_ns
+    if following_ns <= until_ns and _starts(history, attempt, following_ns, until_ns):
+        ends_ns = following_ns - 1
     return _last_hold(leases, ends_ns, since=since, with_releases=with_releases)
+
+
+def _starts(history: History, attempt: AttemptRecord, from_ns: int, until_ns: int) -> bool:
+    """Whether the same actor started the same task again in this time, bounds included."""
+    attempts = history.tasks[attempt.task].attempts
+    first, last = bisect_left(attempts, from_ns, key=STARTED_NS), bisect_right(attempts, until_ns, key=STARTED_NS)
+    return any(one.actor == attempt.actor for one in attempts[first:last])
 
 
 def _next_hold_ns(leases: ActorLeases, since: Event, place: int, until_ns: int) -> int:

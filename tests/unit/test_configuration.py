@@ -105,6 +105,11 @@ def test_an_invalid_value_of_the_file_is_refused_with_its_key(write: Write, line
         ("count = 2", 'cwd = "gone"', 'processes.worker.cwd = "gone": there is no directory'),
         ("count = 2", 'stop_signal = "SIGTRM"', "processes.worker: process 'worker': stop_signal is 'SIGTRM'"),
         ("count = 2", 'env = {A = "{b}"}', 'processes.worker.env.A: "{b}": there is no placeholder {b}'),
+        (
+            "count = 2",
+            'env = {TASKLAB_ACTOR = "b"}',
+            "processes.worker.env.TASKLAB_ACTOR: variables that begin with TASKLAB_",
+        ),
         ("count = 2", "env = {A = 1}", "processes.worker.env = …: it must be a table of texts"),
         ("[processes.worker]", "[processes.lab]", "processes.lab: process 'lab': a name has"),
         ('"python3", "worker.py"', '"no-such-program"', "processes.worker.argv = …: no-such-program is not a program"),

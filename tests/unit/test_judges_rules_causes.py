@@ -159,6 +159,21 @@ def test_there_is_one_cause_for_one_repeat_over_all_rules(
     assert verdict(guarantee, lines, **policy) == expected
 
 
+def test_a_lease_acquired_anew_without_another_attempt_is_the_same_hold() -> None:
+    lines = [
+        *SUBMITTED,
+        "1 w1 lease.acquired - resource=A ttl_s=2",
+        "1 w1 attempt.start A attempt=1",
+        "3.1 w1 lease.acquired - resource=A ttl_s=9",
+        "5 w2 attempt.start A attempt=1",
+        "9 w1 attempt.ok A attempt=1",
+        "9.5 w2 attempt.ok A attempt=1",
+        DONE,
+    ]
+
+    assert verdict(G.DUPLICATES_EXPLAINED, lines, attempts_max=1) == ("A",)
+
+
 @pytest.mark.parametrize(
     ("expected", "again_s"),
     [

@@ -54,6 +54,8 @@ BROKER: dict[str, object] = {"lease_s": 4, "lease_owner": "broker"}
         pytest.param(("A",), [*LONG, "3 b ack.invoke A attempt=1", "3.1 b ack.ok A attempt=1", *SECOND], BROKER, id="what was acknowledged before the lease was over"),
         pytest.param("held", ["0 c submit.invoke A", "0 c submit.ok A", "5 w1 attempt.start A", "5.5 w2 attempt.start A", "6 w1 attempt.ok A", "6 w2 attempt.ok A"], BROKER, id="fetched ahead: the lease began before the attempt"),
         pytest.param(("A",), ["0 c submit.invoke A", "0 c submit.ok A", "1 w1 attempt.start A attempt=1", "2 w1 attempt.fail A attempt=1 error=transient", "4.5 w1 attempt.start A attempt=2", "5 w2 attempt.start A attempt=2", "5.5 w1 attempt.ok A attempt=2", "5.5 w2 attempt.ok A attempt=2"], BROKER, id="the message of a retry is younger"),
+        pytest.param(("A",), ["0 c submit.invoke A", "0 c submit.ok A", "5 w1 attempt.start A", "5.1 w2 attempt.start A", "5.2 w3 attempt.start A", "6 w1 attempt.ok A", "6 w2 attempt.ok A", "6 w3 attempt.ok A"], BROKER, id="one lease gives one more, not two"),
+        pytest.param("held", ["0 c submit.invoke A", "0 c submit.ok A", "1 w1 attempt.start A", "4.5 w2 attempt.start A", "8.5 w3 attempt.start A", "9 w1 attempt.ok A", "9 w2 attempt.ok A", "9 w3 attempt.ok A"], BROKER, id="two leases, one after the other"),
         pytest.param(("A",), ["0.9 w1 lease.acquired - resource=A fence=1 ttl_s=60", *LONG, *SECOND], BROKER, id="a recorded lease says more"),
     ],
 )  # fmt: skip
