@@ -21,12 +21,14 @@ class Evidence:
     """What was observed of a bite: a sentence for people, and the struck messages, for matching them to tasks.
 
     `words` quotes no body, because a body may hold a secret. `at_ns`: the instant at which the fault took effect, if the injector
-    knows it better than the caller: on the machine's monotonic clock, in a simulated world on the world's clock.
+    knows it better than the caller: on the machine's monotonic clock, in a simulated world on the world's clock. `is_clean`: the
+    process ended by itself, as it was told to, and nothing of it was left.
     """
 
     words: str
     messages: tuple[Message, ...] = ()
     at_ns: int | None = None
+    is_clean: bool = False
 
 
 @dataclass(frozen=True, slots=True)

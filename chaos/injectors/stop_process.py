@@ -18,6 +18,7 @@ class ProcessStop(ProcessKill):
         super().__init__(host, process, StopProcess.name)
         self._signal = signal.Signals[process.spec.stop_signal]
         self._left = fault.signals
+        self._is_hurried = fault.signals > 1
         self._grace_s = fault.grace_s
         self._asked_s = 0.0
 
@@ -45,6 +46,7 @@ class ProcessStop(ProcessKill):
         return Evidence(
             f"pid {self._child.pid} got {self._signal.name} and {how} after {took_s:.1f} s{with_it}",
             at_ns=self._child.ended_ns,
+            is_clean=code is not None and not left and not self._is_hurried,
         )
 
     def _send(self) -> bool:

@@ -241,7 +241,8 @@ class Nemesis:
         state.acknowledged = self.submissions.acknowledged
         state.waiting = self._waiting()
         if state.fault.excuses == "crash":  # of the process, or of a child in its name
-            self._lab.record("crash", actor=state.target, asked_ns=asked_ns)
+            is_clean = state.evidence.is_clean or None
+            self._lab.record("crash", actor=state.target, asked_ns=asked_ns, clean=is_clean)
         self._record("fault.bit", state, asked_ns, detail=state.evidence.words)
         self.changed.notify()
         self._stage.say(f"{state.fault.name} on {state.target}: {state.evidence.words}")

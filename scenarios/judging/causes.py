@@ -4,10 +4,10 @@ import enum
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from scenarios.judging.disturbances import cuts_worker_off, first_crash_ns, pauses_of_process, was_paused
+from scenarios.judging.disturbances import cuts_worker_off, first_crash, first_crash_ns, pauses_of_process, was_paused
 from scenarios.judging.leases import holds_validly, lease_expired
 from scenarios.judging.policy import ACK_S, Policy
-from scenarios.record.history import AttemptRecord, Event, History, ns_of
+from scenarios.record.history import AttemptRecord, Event, History, earliest_ns, ns_of
 from scenarios.record.timeline import TaskTimeline
 
 
@@ -214,9 +214,13 @@ def owner_paused(history: History, former: AttemptRecord, latter: AttemptRecord)
 def crashed_between(history: History, former: AttemptRecord, latter: AttemptRecord) -> bool:
     """Whether the actor of `former` crashed between the two starts, before the attempt had ended or its acknowledgement had arrived.
 
-    An acknowledgement counts only if it is known to have arrived (docs/adr/0003).
+    An acknowledgement counts only if it is known to have arrived (docs/adr/0003). A process that ended by itself, as it was told to, had
+    the time to acknowledge what had ended.
     """
-    crashed_ns = first_crash_ns(history, former.actor, former.started_ns, latter.started_ns)
-    if crashed_ns is None:
+    crash = first_crash(history, former.actor, former.started_ns, latter.started_ns)
+    if crash is None:
         return False
+    if crash.clean:
+        return former.ended_ns is None
+    crashed_ns = max(former.started_ns, earliest_ns(crash))
     return former.ended_ns is None or crashed_ns < former.ended_ns or not former.acked_by(crashed_ns)

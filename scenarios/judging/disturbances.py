@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from functools import lru_cache
 
-from scenarios.record.history import FaultSpan, History, earliest_ns
+from scenarios.record.history import Event, FaultSpan, History, earliest_ns
 
 _NETWORK_OR_STORE = r"network|partition|proxy|database|mysql|mariadb|postgres|sqlite|redis|sentinel|valkey"
 _BETWEEN_WORKER_AND_TASK = re.compile(
@@ -58,10 +58,14 @@ def _pauses_process(span: FaultSpan) -> bool:
     return _matches(_PAUSE_WORDS, span.fault.lower())
 
 
-def first_crash_ns(history: History, actor: str, from_ns: int, until_ns: int) -> int | None:
-    """The earliest possible instant of the actor's first crash in this time, bounds included; None: no crash."""
+def first_crash(history: History, actor: str, from_ns: int, until_ns: int) -> Event | None:
+    """The actor's first crash that may lie in this time, bounds included."""
     crashes = history.crashes.get(actor, [])
     first = bisect_left(crashes, from_ns, key=lambda crash: crash.t_ns)
-    if first < len(crashes) and earliest_ns(crashes[first]) <= until_ns:
-        return max(from_ns, earliest_ns(crashes[first]))
-    return None
+    return crashes[first] if first < len(crashes) and earliest_ns(crashes[first]) <= until_ns else None
+
+
+def first_crash_ns(history: History, actor: str, from_ns: int, until_ns: int) -> int | None:
+    """The earliest possible instant of the actor's first crash in this time, bounds included; None: no crash."""
+    crash = first_crash(history, actor, from_ns, until_ns)
+    return None if crash is None else max(from_ns, earliest_ns(crash))

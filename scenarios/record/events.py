@@ -138,6 +138,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     expired: tuple[str, ...] | None = None
     pending: tuple[str, ...] | None = None
     t_s: float | None = None  # foreign histories may carry seconds; decoded events always have t_ns
+    clean: bool | None = None  # of a crash: the process ended by itself, as it was told to
     asked_ns: Whole | None = None  # the earliest possible instant of the event: it happened between this and t_ns
     result: str | int | float | bool | None = None  # a digest of the result that an attempt returned or a client read
     steps: Whole | None = None  # of a submission: the number of effects that the task is to have, its steps 1 and so on

@@ -226,6 +226,15 @@ class DropsWhenStopped(GivesBack):
         self.tasks.execute("UPDATE tasks SET state = 'LOST' WHERE state = 'RUNNING' AND owner = ?", (self.name,))
 
 
+class GivesBackTooMuch(GivesBack):
+    """Ends at once when it is told to, and gives back, beside what it has in hand, the last task that it has finished."""
+
+    def leave(self) -> None:
+        last = "SELECT max(id) FROM tasks WHERE state = 'SUCCEEDED' AND owner = ?"
+        self.tasks.execute(f"UPDATE tasks SET state = 'ACCEPTED' WHERE id = ({last})", (self.name,))
+        GivesBack.leave(self)
+
+
 WAYS: dict[str, type[Worker]] = {
     kind.__name__: kind
     for kind in (
@@ -240,6 +249,7 @@ WAYS: dict[str, type[Worker]] = {
             EndsByItself,
             GivesBack,
             DropsWhenStopped,
+            GivesBackTooMuch,
         ),
     )
 }

@@ -50,6 +50,7 @@ def test_an_honest_system_holds_however_it_recovers(scenario: str, system: str, 
         ("killed_before_effect", "acts_beyond", {"no_phantom_task"}),
         ("killed_before_effect", "acts_before", {"no_phantom_task"}),
         ("stopped_at_work", "drops_when_stopped", {"no_lost_task"}),
+        ("stopped_at_work", "gives_back_too_much", {"duplicates_explained"}),
         ("stopped_at_work", "drops_when_stopped_unseen", {"no_lost_task"}),
     ],
 )

@@ -159,6 +159,26 @@ def test_there_is_one_cause_for_one_repeat_over_all_rules(
     assert verdict(guarantee, lines, **policy) == expected
 
 
+@pytest.mark.parametrize(
+    ("expected", "end"),
+    [
+        pytest.param("held", [], id="it gave back what it had not finished"),
+        pytest.param(("A",), ["1.5 w1 attempt.ok A attempt=1"], id="what it had finished came again"),
+        pytest.param(
+            ("A",), ["2.5 w1 attempt.ok A attempt=1"], id="what it finished after it was told to end came again"
+        ),
+    ],
+)
+def test_a_worker_that_ends_as_it_is_told_has_settled_what_it_finished(expected: object, end: list[str]) -> None:
+    started = [*SUBMITTED, "1 w1 attempt.start A attempt=1", *end]
+    again = ["4 w2 attempt.start A attempt=1", "4.1 w2 attempt.ok A attempt=1", DONE]
+    killed = [*started, "3 w1 crash - asked_s=2", *again]
+    stopped = [*started, "3 w1 crash - asked_s=2 clean=true", *again]
+
+    assert verdict(G.DUPLICATES_EXPLAINED, killed) == "held"
+    assert verdict(G.DUPLICATES_EXPLAINED, stopped) == expected
+
+
 def test_a_lease_acquired_anew_without_another_attempt_is_the_same_hold() -> None:
     lines = [
         *SUBMITTED,

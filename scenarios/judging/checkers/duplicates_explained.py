@@ -4,7 +4,8 @@ Attempt n + 1 is explained if attempt n failed; if its actor crashed before atte
 (docs/adr/0003); if its ack is `info`, or is not `ok` and a fault on broker, network or database overlapped the time from its start to
 `policy.ack_s` after its end; if its lease (on the task, its order key or its scope) expired before attempt n + 1 and before its ack
 arrived, or attempt n + 1 started late under an expired lease of its own; if its worker was paused; or if a `redrive` came between.
-A worker that the lab told to end counts as crashed, and so does one of whose children one was killed, with all that it had in hand.
+A worker that ended as the lab told it to counts as crashed for what it had not finished; one of whose children one was killed, with
+all that it had in hand.
 """
 
 from collections import Counter
