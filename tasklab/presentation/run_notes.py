@@ -28,7 +28,8 @@ def _print_open_tasks(found: OpenTasks) -> None:
             places = [found.nowhere]
         said = [f"the system says: {open_task.says}"] if open_task.says else []
         console().print(
-            f"not ended: {open_task.task}: {'; '.join([*said, *places]) or 'no service to search'}", style="yellow"
+            f"not ended: {open_task.task}: {'; '.join([*said, *places]) or 'there was no message, key or row to search'}",
+            style="yellow",
         )
     if found.total > OPEN_SHOWN:
         console().print(f"not ended: {found.total - OPEN_SHOWN} more, see open_tasks.json", style="yellow")
