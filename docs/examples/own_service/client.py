@@ -39,7 +39,7 @@ def account(address):
 
 
 def answer(request):
-    """The content of the answer to one request."""
+    """The content of the answer to one request; None: it is unknown."""
     do = request["do"]
     if do == "client.open":
         addresses[request["client"]] = request["services"]["own"]["queue"]
@@ -50,17 +50,15 @@ def answer(request):
         return submit(addresses[request["client"]], operation)
     elif do == "account":
         return account(request["services"]["own"]["queue"])
-    elif do != "client.close":
-        raise NotImplementedError(do)
-    return {}
+    return {} if do in ("client.open", "client.close") else None
 
 
 for line in sys.stdin:
     request = json.loads(line)
     try:
-        content = {"ok": answer(request)}
+        answered = answer(request)
+        unknown = {"error": {"kind": "unsupported", "message": request["do"]}}
+        content = unknown if answered is None else {"ok": answered}
     except OSError as error:  # the broker is away while the tasks are listed
         content = {"error": {"kind": "raised", "message": str(error)}}
-    except NotImplementedError as error:
-        content = {"error": {"kind": "unsupported", "message": str(error)}}
     print(json.dumps({"id": request["id"], **content}), flush=True)

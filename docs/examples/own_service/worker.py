@@ -33,7 +33,7 @@ def work(broker):
     while True:
         taken = ask(do="take")
         if taken["task"] is None:
-            time.sleep(0.02)
+            time.sleep(0.02)  # the broker of this example answers at once, also that it has no task
             continue
         state = run(taken["payload"])
         ask(do="back" if state is None else "end", task=taken["task"], state=state)
@@ -44,4 +44,4 @@ while True:
         with socket.create_connection(BROKER, timeout=2) as connection, connection.makefile("rwb") as broker:
             work(broker)
     except OSError:
-        time.sleep(0.1)
+        time.sleep(0.1)  # the broker is away: try to connect again a little later
