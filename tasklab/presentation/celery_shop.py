@@ -37,7 +37,7 @@ def print_celery_shop(shop: ShopRuns) -> None:
 def _cell(run: dict[str, Any]) -> Any:
     from rich.text import Text
 
-    if "why" in run:
+    if run.get("why"):
         return Text(f"not applicable: {run['why']}", style="dim")
     broken = [name for name in run.get("verdicts", {}) if _breaks(run, name)]
     words = RULINGS.get(run["exit_code"], "unknown") + (f": {', '.join(broken)}" if broken else "")

@@ -47,7 +47,7 @@ def test_the_table_shows_each_broken_promise_and_what_is_documented_of_it(capsys
     lost = {"no_lost_task": {"verdict": "broken"}, "no_stuck_task": {"verdict": "unknown"}}
     documented = {"no_lost_task": "acknowledged early", "no_stuck_task": "not shown"}
     defaults: list[dict[str, Any]] = [
-        {"scenario": SCENARIOS[0], "exit_code": 1, "verdicts": lost, "documented": documented},
+        {"scenario": SCENARIOS[0], "exit_code": 1, "why": None, "verdicts": lost, "documented": documented},
         {"scenario": SCENARIOS[1], "exit_code": 3, "why": "no such service", "documented": {}},
     ]
     held = {"exit_code": 0, "verdicts": {"no_lost_task": {"verdict": "held"}}, "documented": documented}
